@@ -48,7 +48,10 @@ export interface Bed {
   readonly env: NodeJS.ProcessEnv
   /** Who takes part: the floor and ralph, and ralph-tui with `--peers`. */
   readonly who: readonly Who[]
-  /** `work` gets the repository when all is over; it is removed then. */
+  /**
+   * `work` gets the repository when all is over. It goes with the bed: ext4 without a journal passes over every file that was removed in the
+   * last minutes whenever it makes one, and the next run would pay for that, twice as much in the kernel for ralph.
+   */
   plan<T>(
     who: Who,
     stories: number,
@@ -120,24 +123,20 @@ export function makeBed(size: Size, withPeers: boolean): Bed {
     who: withPeers ? ['floor', 'ralph', 'ralph-tui'] : ['floor', 'ralph'],
     async plan(who, stories, behaviour, work, { stdout, before, env: own } = {}) {
       const folder = repository(root, stories)
-      try {
-        before?.(folder)
-        const more = {
-          STAND_IN: behaviour,
-          ...(who === 'ralph-tui' && { PATH: `${bin}:${peers}:${env['PATH']}` }),
-          ...own,
-        }
-        const how = { cwd: folder, env: { ...env, ...more }, ...(stdout !== undefined && { stdout }) }
-        const ran = { ...(await watch(commands[who](stories, behaviour), how)), folder, turns: turns() }
-        // Exit codes do not tell with all of them.
-        if (ran.code !== 0 || ran.turns.length !== stories)
-          throw new Error(
-            `${who} ran its agent ${ran.turns.length} times, not ${stories}, exit code ${ran.code}: ${ran.said}`,
-          )
-        return await work(ran)
-      } finally {
-        rmSync(folder, { recursive: true })
+      before?.(folder)
+      const more = {
+        STAND_IN: behaviour,
+        ...(who === 'ralph-tui' && { PATH: `${bin}:${peers}:${env['PATH']}` }),
+        ...own,
       }
+      const how = { cwd: folder, env: { ...env, ...more }, ...(stdout !== undefined && { stdout }) }
+      const ran = { ...(await watch(commands[who](stories, behaviour), how)), folder, turns: turns() }
+      // Exit codes do not tell with all of them.
+      if (ran.code !== 0 || ran.turns.length !== stories)
+        throw new Error(
+          `${who} ran its agent ${ran.turns.length} times, not ${stories}, exit code ${ran.code}: ${ran.said}`,
+        )
+      return await work(ran)
     },
   }
 }

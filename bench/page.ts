@@ -78,7 +78,8 @@ npm run bench -- --quick          # a short try: printed only, not compared with
 \`\`\`
 
 - Shown are medians, with the quartiles in brackets, of the half of the samples in which other programs used the machine least. The programs
-  of a row run in random order, each in a fresh copy of the same repository: 100 files, 20 stories, on a disk.
+  of a row run in random order, each in a fresh copy of the same repository: 100 files, 20 stories, on a disk; the copies are
+  removed when all is measured.
 - The agent is a bash script that prints Claude's stream-json and records when it began and ended. It reads its prompt, adds a line to
   a file, and takes about five milliseconds. \`openspec\` is on the PATH, as the project's own dependency.
 - The floor of a story is a shell loop: \`git rev-parse HEAD\`, the agent, \`git add -A\`, \`git commit\`. It syncs nothing, so a power cut may

@@ -28,10 +28,10 @@ export interface Row {
 }
 
 const grows =
-  'after 150 stories 12 MB of the heap are in use, as after twenty; the rest is garbage that waits to be collected, and pages of node itself. It would take a collection at each checkpoint, which costs time.'
+  'V8’s heap stays at 25 MB from twenty stories on, 14 of them in use after a collection. What grew was memory of the four threads that compile what is hot: 3 MB each, and they do not give it back. Only short functions are compiled so now.'
 const shell = 'shell: rev-parse, add, commit'
 const looking =
-  'profiled, of 26 ms more than an empty node takes: 10 are the program, read as V8 has kept it, and its parts; 5 the journal, read, checked and replayed; 4 the stream that stdout is to Node; 3 the collection of garbage; 3 the repository and its refs; 2 the command line. It would take less program.'
+  'profiled when it took 26 ms more than an empty node: 9 were the program, read as V8 has kept it, and its parts (half of what is read is for other looks); 5 the journal, read, checked and replayed; 4 the stream that stdout is to Node; 3 the collection of garbage; 3 the repository and its refs; 2 the command line. Without that stream (its lines go straight to a file or a pipe), and with what V8 keeps of its usual page, `status` takes 19 to 20 ms of processor more. It would take less program.'
 const plainGit = 'add, commit, reset, clean'
 const look = (name: keyof typeof looked, ratio: number, missing: string): Row => ({
   name,
@@ -52,7 +52,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.5, belowPeer: true },
     by: stories,
     missing:
-      'profiled: of the processor time of a story nearly half is the kernel at file calls, a quarter the program’s own code (interpreted, without a hot spot; with other settings of V8 it takes as long), a fifth the part of Node between the two, a fifteenth the collection of garbage. Of those calls the dear ones are few: some 31 syncs (each wakes a thread), 22 files that are made, ten of them in the place of others, whose blocks the disk gives back at once, and the fork of ralph itself for the agent; the 1,800 small questions whose every change is cost less than they. Two git processes are left, one look at the tree when the attempt is kept (the refs are read meanwhile) and one before the next agent: which files are ignored only git knows. The floor syncs nothing. It would take objects of an attempt and of its checkpoint that are written and synced together, and then a gate would run before what it may destroy is on the disk; and an agent that a small process starts.',
+      'profiled: of the processor time of a story nearly half is the kernel at file calls, a quarter the program’s own code (interpreted, without a hot spot; with other settings of V8 it takes as long), a fifth the part of Node between the two, a fifteenth the collection of garbage. Of those calls the dear ones are few: 38 syncs in 25 rounds, one after the other (each wakes a thread), 28 files that are made, 24 names that are given to others, 12 files and folders that are removed, and the fork of ralph itself for the agent; the 1,900 small questions whose every change is cost less than they. Hardly anything waits: of 69 ms some 50 are ralph’s own processor time, 10 the two git processes, 5 the syncs; no timer is in between. Two git processes are left, one look at the tree when the attempt is kept (the refs are read meanwhile) and one before the next agent: which files are ignored only git knows. The floor syncs nothing. It would take objects of an attempt and of its checkpoint that are written and synced together, and then a gate would run before what it may destroy is on the disk; and an agent that a small process starts.',
   },
   {
     name: 'story',
@@ -90,7 +90,7 @@ export const rows: readonly Row[] = [
     goal: { max: 15 },
     by: caged,
     missing:
-      'apart from a story, at best of fifteen on a busy machine: bubblewrap takes 12 ms with the mounts of a story, 6 with none but the root, where an empty program takes 3; to look at what is there takes 2 to 5 ms of processor, its end another look at the processes. It would take fewer mounts.',
+      'apart from a story, at best of fifteen on a busy machine: bubblewrap takes 12 ms with the mounts of a story, 6 with none but the root, where an empty program takes 3; to look at what is there takes 2.7 ms of processor; it took 3.7 before one list of each home answered for what is not in it, and before each folder was resolved once in a look. Since then a look takes a third less (13.5 ms became 8.5 beside thirty other programs, in turns). Each of the 23 binds of a story takes 0.17 ms and more, because bubblewrap reads the list of all mounts for it; seven of them are for root alone. The cage’s own /dev and /proc take 1.4 ms. Its end is one look at the processes now, as without a cage: a second one, at all of the machine’s, took 3.5 ms of processor on a busy machine. It would take fewer mounts.',
   },
   {
     name: 'flood',
@@ -100,7 +100,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 2 },
     by: flood,
     missing:
-      'the goal is twice what `cat` takes, and a loop over one silent story takes as long by itself (the first agent and the end, above). Profiled: 1.0 to 1.3 s of processor on a busy machine, of which 0.4 s are that start and end. Of the rest a third is the telling of 12,000 messages and tool calls one by one (each is reduced, described for the screen and written beside the journal), a quarter the collection of garbage (with a young space of 4 to 16 MB instead of 1 it took as long, and 21 MB more), a sixth the reading of the lines that matter, a tenth the transcript. It would take talk that is reduced and written once for each chunk, and still not reach it.',
+      'the goal is twice what `cat` takes, and a loop over one silent story takes longer by itself: the first agent and the end, above, and two questions to `openspec` (0.4 s of processor each, asked beside the agent), whose answers it waits for before it ends. On two cores they take half of what the flood needs. Profiled without them: 1.2 s of processor on a busy machine, of which 0.3 s are start and end. Of the rest a third is the telling of 12,000 messages and tool calls one by one (each is reduced, described for the screen and written beside the journal), a quarter the collection of garbage (with a young space of 4 to 16 MB instead of 1 it took as long, and 21 MB more), a sixth the reading of the lines that matter, a tenth the transcript. It would take talk that is reduced and written once for each chunk, and still not reach it.',
   },
   {
     name: 'flood-memory',
@@ -183,7 +183,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.1 },
     by: long,
     missing:
-      'with every story some 22 files are made and 9 removed, and ext4 without a journal does not give away again for some minutes what was removed: the longer a run, the more of it is passed over for each new file (`recently_deleted` and what it calls: a tenth of the processor time of a loop, measured while other programs removed files, too). And the plan is read anew for each story, all 300 of it: a twentieth. It would take fewer files that live for one story only.',
+      'with every story some 28 files are made and 12 removed, and ext4 without a journal does not give away again for some minutes what was removed: the longer a run, the more of it is passed over for each new file (`recently_deleted` and what it calls: a tenth of the processor time of a loop, measured while other programs removed files, too). And the plan is read anew for each story, all 300 of it: a twentieth. It would take fewer files that live for one story only.',
   },
   {
     name: 'long-memory',
@@ -254,7 +254,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1.5 },
     by: refs,
     missing:
-      'every ref is a file, and after each agent every one is looked at, once: it may have been written to in its place, which its folder does not tell. `git pack-refs --all` makes it the row above; git itself does that in its own upkeep.',
+      'every ref is a file, and after each agent every one is asked for its times, once: it may have been written to in its place, which its folder does not tell (60 ms of processor for 20,000, as much as the goal allows in all). Their folders are asked at every look, and a copy is made of all names when one of them moves. `git pack-refs --all` makes it the row above; git itself does that in its own upkeep.',
   },
   {
     name: 'large',
@@ -265,7 +265,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 0.7 },
     by: large,
     missing:
-      'measured by processor time: the program itself takes some 0.4 s of it for an attempt (a fifth of that a walk over all folders for what git does not see, a fifth the collection of garbage), the rest is git: three looks of `git status` (one at what is to be saved, two for a revert: what is to be kept, and whether all is back), and an index of 8 MB that is written for the attempt, for the boxes and for the repository (ralph’s own copies are second names of it now: not measured again since). A look at entries that git would trust too early costs 2 ms, and 20 where there are some: then git gets a copy of the index. It would take one update of the index for both the attempt and the boxes, and for 0.7x a revert that does not look whether all is back.',
+      'measured again by processor time, on a busy machine, since the figures above: 1.4x of what plain git takes (2.5x before). More than half of it are three looks of `git status` (one at what is to be saved, two for a revert: what is to be kept, and whether all is back), each a quarter of all that plain git does. An index of 8 MB is written for the attempt, for the boxes and for the repository, by ralph itself, and by git where it brings files back. The rest is ralph: of a revert a third of that are walks over all folders for what git does not see, of a checkpoint the index. For 0.7x it would take a revert that does not look whether all is back, and what you write in that moment would be in no attempt.',
   },
   {
     name: 'large-failed',
@@ -275,7 +275,7 @@ export const rows: readonly Row[] = [
     goal: { ratio: 1 },
     by: large,
     missing:
-      'measured by processor time: the tree is looked at three times (what is to be kept, whether all is back, and before the next agent), which is as much as git needs for all of it, an index of 8 MB is written three times, and the program itself takes some 0.35 s. One look would have to serve two of these, and then an edit of yours in between would be taken for the agent’s.',
+      'measured again by processor time, on a busy machine, since the figures above: 1.2x of what plain git takes (1.8x before). Two thirds of it are three looks at the tree (what is to be kept, whether all is back, and before the next agent), a twentieth is git that brings files back, a quarter ralph. One look would have to serve two of these, and then an edit of yours in between would be taken for the agent’s.',
   },
   {
     name: 'jobs',

@@ -30,6 +30,7 @@ try {
     monotonic: () => performance.now(),
     stamp: (ms) => new Date(ms ?? Date.now()).toISOString(),
     until: () => Promise.resolve(),
+    after: () => () => undefined,
   }
   const env = { PATH: '', HOME: join(root, 'home') }
   const usage = measureUsage({ worktree, env, clock, loopStarted: clock.stamp(), source: 'auto' })

@@ -43,8 +43,8 @@ await writeLibrary()
 await writeFile(new URL(`${fresh.href}/package.json`), '{ "type": "commonjs" }\n')
 await chmod(new URL(`${fresh.href}/main.js`), 0o755)
 await writeHelp()
-const looking = ['status', 'list', 'config', 'doctor', 'usage']
-const lookingAt = ['show', 'prompt', 'history', 'why', 'logs', 'report', 'attempts']
+const looking = ['list', 'config', 'doctor', 'usage']
+const lookingAt = ['status', 'show', 'prompt', 'history', 'why', 'logs', 'report', 'attempts']
 await warm()
 // Put in place at the end: whoever runs the program meanwhile never sees half of it.
 await rename(ready, old).catch((error) => {

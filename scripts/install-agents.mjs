@@ -1,4 +1,4 @@
-// Installs pinned real agents, and the inspector of MCP, into .cache/agents for the e2e tests: a folder of the project's own, never a dependency of it.
+// Installs pinned real agents, the inspector of MCP and a newer Node into .cache/agents for the e2e tests: a folder of the project's own, never a dependency of it.
 import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,6 +13,8 @@ const agents = {
   gemini: { package: '@google/gemini-cli', version: '0.61.0' },
   // The protocol's own client for test/e2e/mcp.test.ts; asks for Node 22, and its command line runs on 20.
   inspector: { package: '@modelcontextprotocol/inspector', version: '2.12.0' },
+  // What most people have; the tests themselves run on the oldest that ralph takes.
+  node: { package: 'node', version: '24.21.0' },
 }
 
 const cache = join(dirname(fileURLToPath(import.meta.url)), '..', '.cache', 'agents')

@@ -7,7 +7,7 @@ import { inkPlugin } from './ink.mjs'
 
 /** What is read together: what is imported on demand and fits, with all that it needs. What fits nowhere is in `loop`. */
 const packs = {
-  look: /^src\/(program|compose|compose\/(changes|reports|whereabouts|damage)|ui\/(?!cli\/loop-run|cli\/client|cli\/mcp|mcp\/|print\/report-).*)\.ts$/,
+  look: /^src\/(program|compose|compose\/(changes|reports|whereabouts|damage)|ui\/(?!cli\/loop-run|cli\/client|cli\/mcp|cli\/queue|mcp\/|print\/report-).*)\.ts$/,
   plan: /^src\/(compose\/(plan|claims|config-trust|run-settings)|adapters\/openspec\/show|config\/(load|yaml))\.ts$/,
   /** Large, and met only where a file is there to read with them: without what they need, which is little and in `look`. */
   parsers: /^node_modules\/(zod|yaml|picomatch)\//,

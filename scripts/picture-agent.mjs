@@ -59,6 +59,7 @@ function ticks(...tasks) {
 const languages = (hungarian) => `export const languages = {
   en: (name) => \`hello \${name}\`,
   hu: (name) => \`${hungarian} \${name}\`,
+  ja: (name) => \`こんにちは \${name} 👋\`,
 }
 `
 
@@ -102,9 +103,9 @@ const plays = {
     edits('README.md', 'A program that greets.', 'A program that greets, in more than one language.')
     runs('node src/greet.mjs --lang hu Anna')
     toolResult('szia Anna')
-    text('That is right now. Next are the tests of both cases.')
+    text('That is right now, and `--lang ja` says こんにちは Anna 👋. Next are the tests of both cases.')
     ticks('3.1', '3.2')
-    edits('test/greet.mjs', '// more', "check('refuses a language', refused('xx'), 'en, hu')\n// more")
+    edits('test/greet.mjs', '// more\n', refuses)
     runs('npm test -- --all')
     usage(31_000, 5_200)
     await waits('story-3')
@@ -124,7 +125,8 @@ const plays = {
     }
     text('The README says how to choose a language, with an example for each.')
     edits('README.md', '\n\n', '\n\n    greet --lang hu Anna\n\n')
-    creates('docs/languages.md', '# Languages\n\n- en\n- hu\n')
+    creates('docs/languages.md', '# Languages\n\n- en\n- hu\n- ja (日本語)\n')
+    creates('docs/日本語.md', '# ご挨拶 👋\n\n    greet --lang ja Anna\n')
     ticks('4.1', '4.2')
     text('Everything is told.')
   },
@@ -148,10 +150,19 @@ const plays = {
   },
 }
 
+const refuses = `test('refuses a language that is not in the table', async () => {
+  const { readArgs } = await import('../src/args.mjs')
+  assert.throws(() => readArgs(['--lang', 'xx', 'Anna']), /en, hu/)
+})
+`
+
 function argsOf(lower) {
-  return `/** The language that was asked for, and the name. */
+  return `import { languages } from './languages.mjs'
+
+/** The language that was asked for, and the name. */
 export function readArgs([flag, language, ...rest]) {
   if (flag !== '--lang') return { language: 'en', name: flag }
+  if (!(language in languages)) throw new Error(\`one of \${Object.keys(languages).join(', ')}\`)
   return { language: language${lower}, name: rest.join(' ') }
 }
 `

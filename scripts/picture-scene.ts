@@ -18,27 +18,19 @@ export interface Scene {
 const files: Readonly<Record<string, string>> = {
   '.gitignore': 'node_modules/\n',
   'README.md': '# greeter\n\nA program that greets.\n',
-  'package.json': `${JSON.stringify({ name: 'greeter', version: '1.0.0', private: true, scripts: { test: 'node test/greet.mjs' } }, undefined, 2)}\n`,
+  'package.json': `${JSON.stringify({ name: 'greeter', version: '1.0.0', private: true, scripts: { test: 'node --test-reporter=spec test/greet.mjs' } }, undefined, 2)}\n`,
   'ralph.yaml': 'agent: claude\nverify:\n  - npm test\nmax_cost: 5\n',
   'src/greet.mjs': 'export function greet(name) {\n  return `hello ${name}`\n}\n',
-  'test/greet.mjs': `import { existsSync } from 'node:fs'
+  'test/greet.mjs': `import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { test } from 'node:test'
 import { greet } from '../src/greet.mjs'
 
-let failed = 0
-function check(name, is, wanted) {
-  const isRight = is === wanted
-  if (!isRight) failed += 1
-  console.log(isRight ? \`  ok    \${name}\` : \`  FAIL  \${name}\\n        expected '\${is}' to be '\${wanted}'\`)
-}
-function refused() {
-  return 'en, hu'
-}
-check('greets by name', greet('Anna'), 'hello Anna')
-if (existsSync('src/languages.mjs')) check('has a table of languages', true, true)
-if (existsSync('src/args.mjs')) check('greets in Hungarian', greet('Anna', 'hu'), 'szia Anna')
+test('greets by name', () => assert.equal(greet('Anna'), 'hello Anna'))
+if (existsSync('src/languages.mjs')) test('has a table of languages', () => assert.ok(greet))
+if (existsSync('src/args.mjs'))
+  test('greets in Hungarian', () => assert.equal(greet('Anna', 'hu'), 'szia Anna'))
 // more
-console.log(\`\\n\${failed === 0 ? 'all tests pass' : \`\${failed} failed\`}\`)
-process.exitCode = failed === 0 ? 0 : 1
 `,
   'openspec/changes/add-greeting/proposal.md':
     '# Greet people in their own language\n\n## Why\nPeople who run `greet` read English in Budapest.\n\n## What Changes\n- a table of languages\n- `--lang`\n',

@@ -1,7 +1,16 @@
 // Writes the JSON Schemas, the library's types and the core's shapes from the zod schemas; with --check it only says whether they are up to date.
 import { readFile, writeFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { bodySchema, envelopeSchema, publicEventSchema } from '../src/core/event.ts'
+import {
+  bodySchema,
+  envelopeSchema,
+  goneFileSchema,
+  iterationSchema,
+  publicBodies,
+  publicEventSchema,
+  storySummarySchema,
+  totalsSchema,
+} from '../src/core/event.ts'
 import { stateFileSchema } from '../src/core/state-file.ts'
 import { configFileSchema } from '../src/config/schema.ts'
 import { errorCodes } from '../src/core/error.ts'
@@ -33,12 +42,24 @@ const files = {
 
 const settings = z.toJSONSchema(configFileSchema(), { io: 'input' })
 const types = 'src/library/types.ts'
+const parts = {
+  GoneFile: goneFileSchema,
+  Iteration: iterationSchema,
+  Story: storySummarySchema,
+  Totals: totalsSchema,
+}
+const named = Object.entries(parts).map(
+  ([name, part]) => [name, typeOf(z.toJSONSchema(part, { io: 'input' }), new Map())] as const,
+)
+const names = new Map(named.map(([name, text]) => [text, name]))
+const bodies = z.toJSONSchema(z.discriminatedUnion('type', publicBodies), { io: 'input' })
 const texts: Record<string, string> = {
   [types]: typesFile({
-    LoopEvent: typeOf(z.toJSONSchema(publicEventSchema, { io: 'output' })),
-    LoopState: typeOf(z.toJSONSchema(stateFileSchema, { io: 'input' })),
+    LoopEvent: `${typeOf(z.toJSONSchema(envelopeSchema, { io: 'input' }), names)} & (${typeOf(bodies, names)})`,
+    LoopState: typeOf(z.toJSONSchema(stateFileSchema, { io: 'input' }), names),
+    ...Object.fromEntries(named),
     // How a program shows events is its own business, and a plan is `ralph loop --dry-run`.
-    LoopSettings: typeOf(settings, ['json', 'no_tui', 'dry_run']),
+    LoopSettings: typeOf(settings, names, ['json', 'no_tui', 'dry_run']),
     ErrorCode: errorCodes.map((code) => `'${code}'`).join(' | '),
   }),
 }

@@ -25,14 +25,23 @@ const schema = z.looseObject({
 })
 type Schema = z.infer<typeof schema>
 
+/** What stands in several places has a name there: its text, by which it is known. */
+export type Names = ReadonlyMap<string, string>
+
 /** `without`: properties of the schema itself that are left out. */
-export function typeOf(json: unknown, without: readonly string[] = []): string {
+export function typeOf(json: unknown, names: Names, without: readonly string[] = []): string {
   const parsed = schema.parse(json)
+  const textOf = (part: Schema): string => {
+    const text = wholeOf(part, textOf)
+    return part === parsed ? text : (names.get(text) ?? text)
+  }
   const own = Object.entries(parsed.properties ?? {}).filter(([name]) => !without.includes(name))
-  return textOf(parsed.properties === undefined ? parsed : { ...parsed, properties: Object.fromEntries(own) })
+  return parsed.properties === undefined
+    ? textOf(parsed)
+    : wholeOf({ ...parsed, properties: Object.fromEntries(own) }, textOf)
 }
 
-function textOf(part: Schema): string {
+function wholeOf(part: Schema, textOf: (part: Schema) => string): string {
   const several = part.oneOf ?? part.anyOf
   if (several !== undefined) {
     const texts = [...new Set(several.map(textOf))]
@@ -48,7 +57,7 @@ function textOf(part: Schema): string {
     const item = part.items === undefined ? 'unknown' : textOf(part.items)
     return /^\w+$/.test(item) ? `readonly ${item}[]` : `readonly (${item})[]`
   }
-  if (part.type === 'object') return objectOf(part)
+  if (part.type === 'object') return objectOf(part, textOf)
   if (part.type === 'integer' || part.type === 'number') return 'number'
   if (part.type === 'string' || part.type === 'boolean') return part.type
   // What is not said may be anything.
@@ -56,7 +65,10 @@ function textOf(part: Schema): string {
   throw new Error(`no type for ${JSON.stringify(part)}`)
 }
 
-function objectOf({ properties, required = [], additionalProperties: more }: Schema): string {
+function objectOf(
+  { properties, required = [], additionalProperties: more }: Schema,
+  textOf: (part: Schema) => string,
+): string {
   const of = typeof more === 'object' ? textOf(more) : 'unknown'
   if (properties === undefined) return `Readonly<Record<string, ${of}>>`
   const lines = Object.entries(properties).flatMap(([name, part]) => {

@@ -1,6 +1,4 @@
 // Config to ports: the only place that knows every adapter; everything a command can ask for is put together here.
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import type { LoadedConfig } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Knowing, Site } from './compose/site.ts'
@@ -9,6 +7,7 @@ import type { App, Observe } from './ui/app.ts'
 import type { Io } from './ui/io.ts'
 import { isTerminal } from './ui/io.ts'
 import { folded } from './ui/print/layout.ts'
+import { hasQueue } from './compose/queue-known.ts'
 
 /** A program that uses ralph as a library gives none of its streams away. */
 type Surroundings = Io | (Pick<Io, 'env' | 'cwd'> & Pick<Site, 'warn'>)
@@ -121,18 +120,26 @@ export function createApp(io: Surroundings): App {
       diff: (request) => at(attempts, (part, here) => part.diffOf(here, request)),
       attemptNow: (change) => at(nows, (part, here) => part.attemptNow(here, change)),
       gateOutput: (request) => at(nows, (part, here) => part.gateOutput(here, request)),
-      doctor: async () => {
+      doctor: async ({ runsGates = false, verify = [] } = {}) => {
         const { diagnose } = await import('./compose/doctor.ts')
-        return diagnose({ cwd: folderOf(io), env: io.env, isTerminal: attended, site, config })
+        return diagnose({
+          cwd: folderOf(io),
+          env: io.env,
+          isTerminal: attended,
+          site,
+          config,
+          runsGates,
+          verify,
+        })
       },
       setup: (mcp) => at(init, (part, here) => part.setupOf(here, mcp)),
       usage: (request) => at(usage, (part, here) => part.usageOf(here, request)),
       report: (change) => at(usage, (part, here) => part.reportOf(here, change)),
-      // Where no queue ever ran nothing is loaded.
       queue: async () =>
-        existsSync(join((await site()).git.gitCommonDir, 'ralph', 'queue'))
+        hasQueue((await site()).git)
           ? at(queue, (part, here) => part.queueReport(here))
           : { target: '', target_commit: '', landed_commit: '', alive: false, entries: [] },
+      upPlan: async (request) => (await import('./compose/queue-plan.ts')).dryUp(await site(), request),
     },
     control: {
       loop: (request) => at(loops, (part, here) => part.runLoop(here, request, 'loop')),

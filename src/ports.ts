@@ -16,8 +16,8 @@ export interface SpecJudgement {
   readonly putBack: readonly string[]
   /** One sentence for each file of tasks that has lines which were not there before: they stay. */
   readonly added?: readonly string[]
-  /** Non-empty when the plan itself was deleted, emptied or made unreadable; it has been restored. */
-  readonly lost: string
+  /** That the plan itself was deleted, emptied or made unreadable; it has been restored. */
+  readonly lost: string | undefined
   /** Runnable tasks of the story that were open before the attempt and that the agent was asked to do: ticked by it / still open. */
   readonly ticked: number
   readonly stillOpen: number
@@ -83,8 +83,8 @@ export interface KeptAttempt {
   readonly notes: readonly string[]
   /** The work tree now, as a checkpoint would hold it. */
   readonly tree: string
-  /** Why it may not become a checkpoint: files of the one before it are gone and could not be put together with it. Empty when it may. */
-  readonly refused: string
+  /** Why it may not become a checkpoint: files of the one before it are gone and could not be put together with it. */
+  readonly refused: string | undefined
   /** The tree is that of another commit than the checkpoint: what is not in it, nobody has deleted. */
   readonly isElsewhere: boolean
   /** Files that the user had not committed and that the agent itself took away or set back. */
@@ -98,8 +98,8 @@ export interface TreeState {
   readonly stirred: readonly string[]
   /** Those of them that the other tree does not have. */
   readonly made?: readonly string[]
-  /** Why the attempt's work is no longer there (HEAD was switched, it was stashed or undone); empty when it is. */
-  readonly lost: string
+  /** Why the attempt's work is no longer there (HEAD was switched, it was stashed or undone). */
+  readonly lost: string | undefined
 }
 
 export interface SavedCheckpoint {
@@ -202,7 +202,14 @@ export interface Checkpoints {
   /** `later` touches nothing. A conflict with a moved original branch throws `finish_conflict` and touches nothing. */
   finish(choice: FinishChoice, message?: string): Promise<FinishReport>
   /** At start of any writing command: completes or undoes the operation that `git.began` without `git.ended` names. */
-  recover(): Promise<string>
+  recover(): Promise<Recovered>
+}
+
+/** What became of it, in a sentence; and the one commit of a squash that was completed. */
+export interface Recovered {
+  /** Absent where nothing was left to do. */
+  readonly said?: string
+  readonly commit?: string
 }
 
 // --- the agent --------------------------------------------------------------------------------------------------
@@ -294,12 +301,12 @@ export interface Gates {
 
 export interface MeasuredUsage extends UsageFigures {
   readonly estimated: boolean
-  /** Cause of a fallback, for one warning on stderr; empty when the figures are good. */
-  readonly warning: string
+  /** Cause of a fallback, for one warning on stderr. */
+  readonly warning?: string
   /** `wt-usage`, `agent`, `sessions`, `estimate`: for `ralph why`. */
   readonly source: string
-  /** For `ralph why`: that another source disagrees by more than 20 %, or why one was passed over; empty when there is nothing to say. */
-  readonly note?: string
+  /** For `ralph why`: that another source disagrees by more than 20 %, or why one was passed over. */
+  readonly note?: string | undefined
 }
 
 export interface UsageTurn {
@@ -403,7 +410,11 @@ export interface Clock {
   readonly stamp: (epochMs?: number) => string
   /** Resolves at the wall-clock time, or at once when the signal aborts. Survives a sleeping laptop. */
   until(epochMs: number, stop: AbortSignal): Promise<void>
+  /** Calls once, after so many monotonic ms, unless it is cancelled before. Keeps no process alive. */
+  after(ms: number, call: () => void): Cancel
 }
+
+export type Cancel = () => void
 
 /** The human at the terminal; in a pipe nobody answers and the default stands. */
 export interface Human {

@@ -1,8 +1,11 @@
 // One command of the program, from its words to its exit.
 import { isCutOff, run } from './ui/cli/run.ts'
 import type { Io } from './ui/io.ts'
+import { lateOutput } from './ui/cli/late-output.ts'
 
 export async function start(argv: readonly string[], version: string): Promise<void> {
+  const isLook = looks.has(argv[0] ?? '') && !argv.includes('--watch')
+  const stdout = lateOutput(1, () => process.stdout, isLook)
   const io: Io = {
     env: process.env,
     // Fails where the folder was deleted: for those to say who need one.
@@ -13,8 +16,8 @@ export async function start(argv: readonly string[], version: string): Promise<v
     get stdin() {
       return process.stdin
     },
-    stdout: process.stdout,
-    stderr: process.stderr,
+    stdout,
+    stderr: lateOutput(2, () => process.stderr, false),
   }
   const exitCode = await run(argv, {
     io,
@@ -25,10 +28,15 @@ export async function start(argv: readonly string[], version: string): Promise<v
     },
   })
   // Once stdout has taken everything: a handle that somebody left open must not keep a finished command alive.
-  process.stdout.write('', () => {
-    const { errored } = process.stdout
+  stdout.write('', () => {
+    const { errored } = stdout
     const isWhole = errored === null || !isCutOff(errored)
     if (!isWhole) process.stderr.write(`error: not everything could be printed: ${errored.message}\n`)
     process.exit(isWhole ? exitCode : exitCode || 1)
   })
 }
+
+/** Those that print one text and end. */
+const looks = new Set(
+  'status list show prompt config doctor history why usage attempts report learnings'.split(' '),
+)

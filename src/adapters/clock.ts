@@ -31,6 +31,10 @@ export const systemClock: Clock = {
       stop.addEventListener('abort', finish, { once: true })
     })
   },
+  after(ms, call) {
+    const timer = setTimeout(call, ms).unref()
+    return () => clearTimeout(timer)
+  },
 }
 
 let last = { second: Number.NaN, text: '' }

@@ -34,7 +34,11 @@ export async function missingAgent(
   const [path] = /^[\w.@+-]*\/[\w.@+/-]+(?=$|\s)/.exec(command.trim()) ?? []
   if (path !== undefined) {
     const file = resolve(cwd, path)
-    if (!existsSync(file)) return says(`there is no file ${path}`, 'Write it, or change --agent-command.')
+    if (!existsSync(file))
+      return says(
+        `there is no file ${path}${path.startsWith('/') ? '' : `, seen from the repository's root`}`,
+        'Write it, or change --agent-command.',
+      )
     if (!statSync(file).isFile()) return says(`${path} is not a program`, 'Change --agent-command.')
     return isProgram(file) ? undefined : says(`${path} is not executable`, `Type: chmod +x ${path}`)
   }

@@ -8,7 +8,7 @@ import { inScratch } from '../adapters/process/temp.ts'
 import { showChange } from '../adapters/openspec/show.ts'
 import { RalphError } from '../core/error.ts'
 import type { AttemptNow, GateOutput } from '../ui/app.ts'
-import { must } from './choose.ts'
+import { requireRun } from './choose.ts'
 import { deathIn } from './reports.ts'
 import { openSite } from './site.ts'
 import type { Site } from './site.ts'
@@ -18,7 +18,7 @@ const mostPatch = 512 * 1024
 const mostOutput = 128 * 1024
 
 export async function attemptNow(site: Site, change: string | undefined): Promise<AttemptNow> {
-  const run = await must(site, change)
+  const run = await requireRun(site, change)
   const { change: name, state } = run
   const { current, unsettled, root, worktree } = state
   const { orphan_pids = [] } = await deathIn(site, run)
@@ -89,7 +89,7 @@ export async function gateOutput(
   site: Site,
   { change, n }: { readonly change: string | undefined; readonly n: number },
 ): Promise<GateOutput> {
-  const { change: name, paths } = await must(site, change)
+  const { change: name, paths } = await requireRun(site, change)
   const nothing = { change_id: name, n, text: '', is_cut: false }
   const file = await ifThere(open(gateLogIn(paths.transcripts, n), 'r'))
   if (file === undefined) return nothing

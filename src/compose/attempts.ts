@@ -1,4 +1,6 @@
 // attempts, diff and restore: every attempt is kept under a ref, until the user says otherwise.
+// Long because what is brought back and what is shown of an attempt are found, and refused, in the same way.
+import { firstNames } from '../core/first-names.ts'
 import { resolve } from 'node:path'
 import { diffAttempt, diffCommits, listAttempts, listEarlier } from '../adapters/git/attempt/attempts.ts'
 import type { SavedAs } from '../adapters/git/attempt/attempts.ts'
@@ -10,7 +12,7 @@ import { startMessage } from '../core/git-facts.ts'
 import { keepsWork } from '../core/report.ts'
 import type { AttemptDiff, AttemptList, Control, DiffRequest, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
-import { must } from './choose.ts'
+import { requireRun } from './choose.ts'
 import { earlierRun, earlierRuns, pastState } from './earlier.ts'
 import { iterationsOf } from './reports.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
@@ -19,7 +21,7 @@ import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export async function attemptsOf(site: Site, change: string | undefined): Promise<AttemptList> {
-  const run = await must(site, change)
+  const run = await requireRun(site, change)
   const [refs, iterations] = await Promise.all([listAttempts(site.git, run.change), iterationsOf(site, run)])
   const same = unchangedIn(run)
   const attempts = refs.flatMap(({ n, ref, commit }) => {
@@ -68,7 +70,7 @@ function summary({ n, story_id, attempt, verdict, reason }: IterationRecord) {
 }
 
 export async function diffOf(site: Site, request: DiffRequest): Promise<AttemptDiff> {
-  const run = await must(site, request.change)
+  const run = await requireRun(site, request.change)
   const { form } = request
   if (request.other !== undefined) throw await noNumber(site, run, request.other)
   const shared = { change_id: run.change, pager: await pagerOf(site) }
@@ -187,7 +189,7 @@ export async function restoreTo(
   site: Site,
   { change, n, to }: Parameters<Control['restore']>[0],
 ): Promise<Said> {
-  const run = await must(site, change)
+  const run = await requireRun(site, change)
   await refuseUnkept(site, run, n)
   const data = { change_id: run.change, n, to: to ?? site.git.worktree }
   if (to !== undefined) {
@@ -212,7 +214,9 @@ export async function restoreTo(
         hint:
           names.length === 0
             ? 'Nothing else had to be written.'
-            : [`The rest is there, uncommitted: ${listed(names)}`, ...undoing(undo)].join('\n'),
+            : [`The rest is there, uncommitted: ${firstNames(names, mostNames)}`, ...undoing(undo)].join(
+                '\n',
+              ),
       },
     )
   return {
@@ -225,18 +229,13 @@ function broughtBack(change: string, n: number, names: readonly string[], undo: 
   if (names.length === 0)
     return `Everything that #${n} of ${change} had changed is in the work tree already; nothing was touched.`
   return [
-    `What #${n} of ${change} had changed is in the work tree now, uncommitted: ${listed(names)}`,
+    `What #${n} of ${change} had changed is in the work tree now, uncommitted: ${firstNames(names, mostNames)}`,
     ...undoing(undo),
   ].join('\n')
 }
 
 function undoing(undo: readonly string[]): string[] {
   return undo.map((command) => `  undo: ${command}`)
-}
-
-function listed(names: readonly string[]): string {
-  const rest = names.length - mostNames
-  return names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
 }
 
 const mostNames = 20

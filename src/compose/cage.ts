@@ -2,8 +2,10 @@
 import { existsSync, realpathSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { borrowedFrom, cagedGit, reportsOf } from '../adapters/git/guard/cage-rights.ts'
-import type { Repository } from '../adapters/git/git.ts'
+import { borrowedFrom, cagedGit, copiesOf, reportsOf } from '../adapters/git/guard/cage-rights.ts'
+import { allSettings } from '../adapters/git/formats/settings.ts'
+import type { Git, Repository } from '../adapters/git/git.ts'
+import { globalFiles } from '../adapters/git/tree/conversions.ts'
 import { openCage, type Cage } from '../adapters/process/cage.ts'
 import { probeCage } from '../adapters/process/cage-probe.ts'
 import { ownEnv } from '../adapters/process/on-path.ts'
@@ -32,7 +34,8 @@ export function firstUncaged(
   gitCommonDir: string,
   { sandbox, agents }: Pick<Settings, 'sandbox' | 'agents'>,
 ): { uncaged?: true } {
-  if (sandbox !== undefined) writeFileSync(sandboxedMark(gitCommonDir), '')
+  const mark = sandboxedMark(gitCommonDir)
+  if (sandbox !== undefined && !existsSync(mark)) writeFileSync(mark, '')
   const told = join(gitCommonDir, 'ralph', 'told-no-sandbox')
   if (sandbox !== undefined || agents.every((agent) => agent === 'demo') || existsSync(told)) return {}
   writeFileSync(told, '')
@@ -46,9 +49,10 @@ export function agentsTree({ git }: Pick<Site, 'git'>, sandbox?: Config['sandbox
 }
 
 /** Throws where it is not possible: to be asked before anything is touched. */
-export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: string): Promise<Caging> {
+export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, git: Git): Promise<Caging> {
   const mode = wish.sandbox
   if (mode === 'off') return () => ({ agent: undefined, gates: undefined })
+  const from = git.worktree
   const home = env['HOME'] || homedir()
   if (wish.worktree === undefined && existsSync(home) && isWithin(realpathSync(home), from))
     throw new RalphError(
@@ -58,10 +62,23 @@ export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: str
         hint: 'Nothing was touched. The agent may write its work tree, so your shell and git would obey what it writes there. Run it with --worktree, or with --sandbox off.',
       },
     )
-  const probe = await probeCage(ownEnv(env, from), {
-    isStrict: mode === 'strict',
-    isLimited: wish.max_memory !== undefined,
-  })
+  const [probe, settings] = await Promise.all([
+    probeCage(ownEnv(env, from), { isStrict: mode === 'strict', isLimited: wish.max_memory !== undefined }),
+    allSettings(git),
+  ])
+  const obeyed =
+    wish.worktree === undefined
+      ? obeyedIn(from, [
+          ...ofTheHome.map((name) => join(home, name)),
+          ...settings.flatMap(({ scope, file }) => (scope === 'global' ? [file] : [])),
+        ])
+      : undefined
+  if (obeyed !== undefined)
+    throw new RalphError(
+      'config',
+      `--sandbox ${mode} would keep nothing in: ${obeyed} lies in the work tree ${from}, and programs outside obey it.`,
+      { hint: 'Nothing was touched. Run it with --worktree, or with --sandbox off.' },
+    )
   if (!('program' in probe))
     throw new RalphError('config', `--sandbox ${mode} is not possible here: ${probe.why}.`, {
       hint: `Nothing was touched. ${probe.fix}`,
@@ -86,17 +103,32 @@ export async function cagingOf(wish: CageWish, env: NodeJS.ProcessEnv, from: str
       program: probe.program,
       env,
       hosts,
+      git: {
+        file: globalFiles(env).find((path) => existsSync(path)),
+        settings: settings.filter(({ scope }) => scope === 'global'),
+      },
       writable: [...cagedGit(repository).writable, ...allowed],
       readOnly: () => cagedGit(repository).readOnly,
+      hidden: () => copiesOf(repository),
       shown: () => borrowedFrom(repository),
       reports() {
         // The prompt names it, and the agent cannot make it.
-        writeFileSync(learnings, '', { flag: 'a', mode: 0o600 })
+        if (!existsSync(learnings)) writeFileSync(learnings, '', { mode: 0o600 })
         return [learnings, ...reportsOf(repository.gitCommonDir, change)]
       },
     })
     return { agent: cage, gates: wish.sandbox_gates ? cage : undefined }
   }
+}
+
+/** Shells, git and the session read these wherever they lie: dotfiles that are kept in a repository are linked to from the home. */
+const ofTheHome = [
+  '.bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .inputrc .tmux.conf .vimrc',
+  '.gitconfig .npmrc .ssh .ssh/config .config .config/git .config/fish .config/autostart .config/systemd .config/environment.d .local .local/bin bin',
+].flatMap((names) => names.split(' '))
+
+function obeyedIn(tree: string, paths: readonly string[]): string | undefined {
+  return paths.find((path) => existsSync(path) && isWithin(realpathSync(path), tree))
 }
 
 function atHome(path: string, env: NodeJS.ProcessEnv, from: string): string {

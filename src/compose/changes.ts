@@ -10,10 +10,11 @@ import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import { waitingFields } from '../core/state-snapshot.ts'
 import { feedbackFor } from '../core/notes.ts'
-import { storyStatus } from '../core/story.ts'
+import { toldFailure } from '../core/baseline.ts'
+import { manualStory, storyStatus } from '../core/story.ts'
 import type { ChangeDetail } from '../core/change.ts'
 import type { ChangeList, Observe } from '../ui/app.ts'
-import { must } from './choose.ts'
+import { requireRun } from './choose.ts'
 import { damagedStatus } from './damage.ts'
 import { storiesNow } from './plan-now.ts'
 import { findRootOf } from './root.ts'
@@ -71,7 +72,7 @@ async function statusOf(
     }
     const seen = run.state.phase === 'idle' ? ('' as const) : run.state.status
     // Only looking: the truth about a dead loop without putting it in order.
-    const { done } = await storiesNow(site, run)
+    const done = seen === '' ? 0 : (await storiesNow(site, run)).done
     const branch = seen === '' ? undefined : await branchElsewhere(site, run)
     const landed = branch === undefined ? undefined : await landedHere(site, run)
     const parked = await parkedHere(site, run)
@@ -132,7 +133,10 @@ export async function promptFor(
           ...(typeof words === 'string' && { prompt_append: words }),
         })
   const { plan } = opened
-  const { failure } = run.state
+  const told = (id: string): { previousFailure?: string } => {
+    const previousFailure = toldFailure(run.state, id)
+    return previousFailure === undefined ? {} : { previousFailure }
+  }
   const feedback = feedbackFor(run.state)
   const { settings } = run.state
   const isOffered =
@@ -141,11 +145,11 @@ export async function promptFor(
       : offersClaims(firstAgent(config, site.env), config)
   if (opened.doneCriteria === 'manual') {
     const said = {
-      ...(failure !== undefined && { previousFailure: failure.reason }),
+      ...told(manualStory),
       ...(feedback !== undefined && { feedback }),
       offersClaims: isOffered,
     }
-    const prompt = await opened.spec.prompt({ storyId: 'manual', attempt: 1, attempts: 1, ...said })
+    const prompt = await opened.spec.prompt({ storyId: manualStory, attempt: 1, attempts: 1, ...said })
     return { change_id: opened.name, prompt }
   }
   const story =
@@ -165,7 +169,7 @@ export async function promptFor(
     storyId: story.id,
     attempt: attemptsUsed(run.state, story.id) + 1,
     attempts: retriesOf(run, config) + 1,
-    ...(failure?.storyId === story.id && { previousFailure: failure.reason }),
+    ...told(story.id),
     ...(feedback !== undefined && { feedback }),
     offersClaims: isOffered,
   })
@@ -182,7 +186,7 @@ export async function learningsOf(
   site: Site,
   change: string | undefined,
 ): Promise<{ path: string; text: string }> {
-  const name = change ?? (await must(site, undefined)).change
+  const name = change ?? (await requireRun(site, undefined)).change
   const path = pathsOf(site, name).learnings
   return { path, text: await readLearnings(path) }
 }

@@ -10,6 +10,7 @@ import { stashCheckpoints } from '../adapters/git/stash/stash.ts'
 import { RalphError } from '../core/error.ts'
 import type { LoopState } from '../core/state.ts'
 import type { Checkpoints, WriteAhead } from '../ports.ts'
+import { folderWatch } from '../adapters/files/identity.ts'
 import { watchConfig } from './config-watch.ts'
 import type { Site } from './site.ts'
 
@@ -48,8 +49,9 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     home: (wish.home ?? site.git).worktree,
     tell: (body) => wish.stream.tell(body),
   })
+  const isReplaced = folderWatch(site.git.worktree)
   return through(tellingPlan(site, watched, wish), async (name, work) => {
-    if (needsTree.has(name)) refuseGone(site)
+    if (needsTree.has(name)) refuseGone(site, wish, isReplaced)
     return await work()
   })
 }
@@ -84,13 +86,19 @@ export async function acceptGitSettings({ git }: Site, change: string): Promise<
   return taken.length === 0 ? [] : [`taken over: ${taken.join(', ')}`]
 }
 
-/** A work tree that was deleted under the loop is not made again, not even its private folder. */
-function refuseGone({ git }: Site): void {
+/** A work tree that was deleted under the loop is not made again, not even its private folder; and what stands in its place is not the loop's. */
+function refuseGone({ git }: Site, { change, home }: CheckpointWish, isReplaced: () => boolean): void {
   const gone = [git.worktree, git.gitDir].find(isGone)
-  if (gone === undefined) return
-  throw new RalphError('disk', `${gone} is gone: it was deleted or moved while the loop ran.`, {
-    hint: 'Nothing was written there. Bring it back, then type: ralph resume',
-  })
+  const isOther = gone === undefined && isReplaced()
+  if (gone === undefined && !isOther) return
+  const what = isOther
+    ? `${git.worktree} is another folder now: the loop's own was deleted or moved while it ran.`
+    : `${gone} is gone: it was deleted or moved while the loop ran.`
+  const next =
+    home === undefined
+      ? 'Bring it back, then type: ralph resume'
+      : `How to bring it back, or do without it, says: ralph resume ${change}`
+  throw new RalphError('disk', what, { hint: `Nothing was written there. ${next}` })
 }
 
 /** One that an agent locked is still there. */

@@ -47,7 +47,7 @@ export async function onlyRun(site: Site, form: string): Promise<string | undefi
   )
 }
 
-export async function must(site: Site, change: string | undefined, known?: Knowing): Promise<KnownRun> {
+export async function requireRun(site: Site, change: string | undefined, known?: Knowing): Promise<KnownRun> {
   const run = await chooseRun(site, change, 'any', known)
   if (run !== undefined) {
     if (run.damage !== undefined) site.warn(`${run.damage} This shows what came before that line.`)

@@ -47,6 +47,17 @@ export async function sayDone(
   })
 }
 
+/** What an agent made of a conflict was not accepted: in its record, too, it is not done. */
+export async function sayRefused(site: Site, change: string, problems: readonly string[]): Promise<void> {
+  await withRun(site, change, async (held) => {
+    const there = await inOrder(site, held)
+    await withEngine(there, held, async (loop) => {
+      await loop.tell({ type: 'merge.refused', problems: [...problems] })
+      await loop.run()
+    })
+  })
+}
+
 /** The one deed that cannot be undone: the change is named or the only one, and the user has said yes. */
 export async function cleanRun(
   site: Site,

@@ -1,7 +1,9 @@
 // `ralph doctor`: what works here, what does not, and how to fix it.
+// Long because it is one list: every check with its fix.
 import { join } from 'node:path'
 import { installedAgents, loginFixes, loginOf, programOf } from '../adapters/agents/installed.ts'
 import type { AgentName } from '../adapters/agents/table.ts'
+import { operationsInProgress } from '../adapters/git/start/operations.ts'
 import { refuseReadOnly } from '../adapters/git/start/preflight.ts'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
@@ -37,6 +39,10 @@ interface Surroundings {
   readonly env: NodeJS.ProcessEnv
   readonly isTerminal: boolean
   readonly site: () => Promise<Site>
+  /** Whether its gates are to be run, once each. */
+  readonly runsGates: boolean
+  /** Instead of those of the settings; none: those. */
+  readonly verify: readonly string[]
   /** Asks for the runs only where the settings have to do with them. */
   readonly config: (known: () => Promise<readonly KnownRun[]>) => Promise<LoadedConfig>
 }
@@ -52,9 +58,13 @@ export async function diagnose(around: Surroundings): Promise<Diagnosis> {
     if (error instanceof RalphError) return error
     throw error
   })
-  const config = configured instanceof RalphError ? undefined : configured.config
+  const set = configured instanceof RalphError ? undefined : configured.config
+  const config =
+    set === undefined || around.verify.length === 0
+      ? set
+      : { ...set, verify: [...around.verify], stories: {} }
   const [repositoryChecks, openspecCheck] = await Promise.all([
-    repository(site, known, config),
+    repository(site, known, config, around.runsGates),
     openspec(around, config),
   ])
   return {
@@ -98,12 +108,13 @@ async function repository(
   open: () => Promise<Site>,
   known: () => Promise<readonly KnownRun[]>,
   config: Config | undefined,
+  runsGates: boolean,
 ): Promise<Check[]> {
   try {
     const site = await open()
     // What `ralph loop` would refuse is a problem here too.
     refuseReadOnly(site.git)
-    const checks = [await commits(site), ...(await plans(site)), ...(await gates(site, config))]
+    const checks = [await commits(site), ...(await plans(site)), ...(await gates(site, config, runsGates))]
     for (const run of await known()) {
       checks.push(await loopCheck(run))
       for (const detail of await liveWords(site, run))
@@ -125,6 +136,13 @@ async function commits({ git }: Site): Promise<Check> {
     ref === undefined
       ? (await git.run(['rev-parse', '--quiet', '--verify', 'HEAD'], { accept: [1, 128] })).code === 0
       : (await readRef(git, ref)) !== undefined
+  const [begun] = operationsInProgress(git.gitDir)
+  if (begun !== undefined)
+    return problem(
+      'repository',
+      `a ${begun} is in progress in ${git.worktree}`,
+      `Finish it or abort it: ${git.typed} status says how.`,
+    )
   if (isBorn) return ok('repository', git.worktree)
   return warning(
     'repository',
@@ -168,7 +186,7 @@ async function plans(site: Site): Promise<Check[]> {
   ]
 }
 
-async function gates({ git, env }: Site, config: Config | undefined): Promise<Check[]> {
+async function gates({ git, env }: Site, config: Config | undefined, isRun: boolean): Promise<Check[]> {
   if (config === undefined) return [unchecked('gates')]
   const set = config.verify
   const asked = await Promise.all(set.map((gate) => cannotRun(gate, { cwd: git.worktree, env })))
@@ -178,6 +196,9 @@ async function gates({ git, env }: Site, config: Config | undefined): Promise<Ch
   if (missing.length > 0) return missing
   const absent = openTargets(set, git.worktree).map((detail): Check => warning('gates', detail, gateFix))
   if (absent.length > 0) return absent
+  const single = Object.values(config.stories).flatMap(({ verify = [] }) => verify)
+  if (isRun && set.length + single.length > 0)
+    return gatesNow([...new Set([...set, ...single])], { git, env }, config)
   if (set.length > 0) return [ok('gates', set.join(' | '))]
   const offer = await gateToOffer(git.worktree)
   const none = "none, so the agent's word alone counts"
@@ -192,6 +213,34 @@ async function gates({ git, env }: Site, config: Config | undefined): Promise<Ch
           : `Add --verify "${offer}", or in ralph.yaml: verify: ["${offer}"]`,
     },
   ]
+}
+
+/** One after the other, as in a loop: two may use the same port. */
+async function gatesNow(
+  set: readonly string[],
+  { git, env }: Pick<Site, 'git' | 'env'>,
+  { iteration_timeout: minutes, sandbox: cage, sandbox_gates: isCaged }: Config,
+): Promise<Check[]> {
+  const { gateNow } = await import('../adapters/process/gate-now.ts')
+  const where = cage !== 'off' && isCaged ? ', outside of the sandbox' : ''
+  const found: Check[] = []
+  for (const gate of set) {
+    const options = { cwd: git.worktree, env, timeoutMs: minutes * 60_000 }
+    const { passed, why } = await gateNow(gate, options)
+    found.push(
+      passed
+        ? ok('gates', `${gate}: passes now${where}`)
+        : {
+            ...warning(
+              'gates',
+              `${gate}: fails now${where} (${why})`,
+              'If the plan is not about that, fix it before a loop: every attempt would fail, and be paid.',
+            ),
+            is_red: true,
+          },
+    )
+  }
+  return found
 }
 
 const gateFix = 'Add it, or change the gate: --verify, or verify: in ralph.yaml.'

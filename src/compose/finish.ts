@@ -78,7 +78,10 @@ export async function finishHeld(
     held.beat()
     try {
       const message = choice === 'squash' ? await squashText(run, own) : ''
-      const finished = await ports.checkpoints.finish(choice, message)
+      const done = await ports.checkpoints.finish(choice, message)
+      // The repair has made it, and said so.
+      const { commit } = isCompleted ? (run.recall('loop.finished').at(-1) ?? done) : done
+      const finished = { ...done, ...(commit !== undefined && { commit }) }
       await loop.tell({
         type: 'loop.finished',
         choice: kept,
@@ -161,7 +164,7 @@ async function landedSaid(
       : []),
   ]
   return {
-    message: `${change} has landed on ${target} as ${commit.slice(0, 7)}: nothing is left to do, and nothing was touched. Its branch ralph/${change} stays.`,
+    message: `${change} has landed ${isPulled ? `on ${target} ` : ''}as ${commit.slice(0, 7)}${isPulled ? '' : `, and your ${target} does not have it yet`}: nothing is left to finish, and nothing was touched. Its branch ralph/${change} stays.`,
     ...(onward.length > 0 && { next: onward.join('; ') }),
     data: { change_id: change, choice, user_paths: [], loop_paths: [], landed: commit },
   }
@@ -175,7 +178,8 @@ async function finishedAlready(site: Site, run: OpenRun['run']): Promise<string>
   if (!isSettled(run) && (!isBrought || isLeft || branch === originalBranch)) return ''
   const { where } = await whereabouts(site, run)
   const place = originalBranch === '' ? 'your detached HEAD' : originalBranch
-  if (where?.squashed !== undefined) return `squashed into ${where.squashed.slice(0, 7)} on ${place}`
+  if (where?.squashed !== undefined)
+    return `squashed into ${where.squashed.slice(0, 7)} on ${where.squashed_on || place}`
   if (where?.is_nothing) return `it had saved nothing, and ${place} is as you left it`
   const at = where?.cleaned_at === undefined ? '' : ` since the cleanup at ${where.cleaned_at.slice(11, 19)}`
   return where?.uncommitted === false
@@ -203,17 +207,19 @@ async function nextSteps(
   ]
 }
 
-/** From the proposal's title and the stories whose work was kept. */
-export async function squashText({ change, state }: KnownRun, own: string | undefined): Promise<string> {
+/** From the proposal's title, as it is below `root`, and the stories whose work was kept. */
+export async function squashText(
+  { change, state }: KnownRun,
+  own: string | undefined,
+  root = state.root,
+): Promise<string> {
   const kept = state.iterations.filter(({ verdict }) => keeps.has(verdict))
   const ids = new Set(kept.map((iteration) => iteration.story_id))
   const { readTitle } = await import('../adapters/openspec/changes.ts')
   return squashMessage({
     changeId: change,
     // Archived since, or not to be read: the name says what it is.
-    title: inWords(
-      state.root === undefined ? change : await readTitle(state.root, change).catch(() => change),
-    ),
+    title: inWords(root === undefined ? change : await readTitle(root, change).catch(() => change)),
     own,
     stories: state.settings?.done_criteria === 'manual' ? [] : state.stories.filter(({ id }) => ids.has(id)),
     agents: [...new Set(kept.map(({ agent }) => agent))],

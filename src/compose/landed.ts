@@ -1,6 +1,6 @@
 // Whether the work of a run has landed by the merge queue: its journal says so, and git's history agrees.
 import type { Git } from '../adapters/git/git.ts'
-import { hasLandedOn, isIn } from '../adapters/git/landing/landing.ts'
+import { hasAllOf, hasLandedOn } from '../adapters/git/landing/landing.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { RalphError } from '../core/error.ts'
 import type { Entry } from '../core/queue.ts'
@@ -19,9 +19,9 @@ export async function landedWork(
   const { commit, target, tip } = landed
   const now = await readRef(git, `refs/heads/ralph/${change}`)
   if ((now ?? run.git.lastCheckpoint) !== tip) return undefined
-  const isThere = await isIn(git, commit, `refs/heads/${target}`)
-  if (!isThere && !(await hasLandedOn(git, target, commit))) return undefined
-  return { commit, target, is_pulled: isThere }
+  if (!(await hasLandedOn(git, target, commit))) return undefined
+  const own = await readRef(git, `refs/heads/${target}`)
+  return { commit, target, is_pulled: own !== undefined && (await hasAllOf(git, own, commit)) }
 }
 
 /** A queue that cannot be read hides no run: its own commands say what is wrong. */

@@ -1,17 +1,16 @@
 // The landing of one change on its target: merge, set-up, archive, gates on exactly what lands, and the move of the ref.
+// Long because it is one list, what the queue asks of a landing, and its longest part, `build`, is one walk: each step needs the one before.
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { queuePaths } from '../adapters/files/queue-files.ts'
 import { readAuthor } from '../adapters/git/formats/author.ts'
 import { shown, type Git } from '../adapters/git/git.ts'
 import {
   carryHome,
-  closeScratchTree,
-  commitScratch,
-  enterTree,
   hasLandedOn,
   isIn,
+  landedByGit,
   landedRef,
   landingBase,
   markedCommit,
@@ -19,39 +18,46 @@ import {
   mergeSince,
   moveLanded,
   notLandedOn,
-  openScratchTree,
-  resetScratch,
-  setUpPaths,
   startOf,
-  strayPaths,
-  takeOnly,
   targetRefs,
   wasIn,
   whyNoTarget,
 } from '../adapters/git/landing/landing.ts'
+import {
+  closeScratchTree,
+  commitScratch,
+  enterTree,
+  openScratchTree,
+  resetScratch,
+  setUpPaths,
+  strayPaths,
+  takeOnly,
+} from '../adapters/git/landing/scratch.ts'
+import { landingRefs, putBackOnto } from '../adapters/git/landing/put-back.ts'
 import { hasWritten } from '../adapters/git/refs/ledger.ts'
-import { compareRefs, moveRefs, readRef, refsUnder, shortName } from '../adapters/git/refs/refs.ts'
+import { closeRefs, refusedRef } from '../adapters/git/refs/watch.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
 import { judgeResolution, markersLeft } from '../adapters/git/landing/resolution.ts'
 import { isAncestor, treeOf } from '../adapters/git/tree/tree.ts'
 import { loopTree } from '../adapters/git/start/worktrees.ts'
-import { changeDirOf } from '../adapters/openspec/changes.ts'
-import { findFiles, pathMatcher } from '../adapters/openspec/glob.ts'
-import { findCli } from '../adapters/openspec/cli.ts'
+import { pathMatcher } from '../adapters/openspec/glob.ts'
 import { shellGates } from '../adapters/process/gates.ts'
 import { reapByMarker } from '../adapters/process/reap.ts'
-import type { Landing } from '../engine/queue.ts'
-import { readBox } from '../core/box.ts'
+import type { Landing } from '../engine/queue-ports.ts'
 import { RalphError } from '../core/error.ts'
 import type { SetUpDone } from '../core/event.ts'
 import { slotVariables } from '../core/queue-due.ts'
 import type { Limits } from '../core/resource-limits.ts'
-import { agentsTree, type Caging } from './cage.ts'
+import type { Caging } from './cage.ts'
 import { squashText } from './finish.ts'
+import { archive } from './landing-archive.ts'
+import { leavingNoWayOut } from '../adapters/git/guard/ways-out.ts'
 import { setUp } from './set-up.ts'
 import type { SetUp } from './set-up.ts'
+import { whyUnfit } from './plan-files.ts'
 import { isAsLeft } from './queue-entry.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
-import type { KnownRun, Site } from './site.ts'
+import type { Site } from './site.ts'
 
 export interface LandingOptions {
   readonly land: 'squash' | 'merge'
@@ -59,8 +65,6 @@ export interface LandingOptions {
   readonly onSetUp: (change: string, done: SetUpDone) => void
   /** What makes generated files anew, by path or glob; as the user has it, whatever a change makes of ralph.yaml. */
   readonly regenerate: Readonly<Record<string, string>>
-  /** Besides those that a change's own loop had. */
-  readonly gates: readonly string[]
   /** For one gate, and for the set-up. */
   readonly timeoutMs: number
   readonly caging: Caging
@@ -76,20 +80,30 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     command: string,
     change: string,
     stop: AbortSignal,
-    log: string,
+    /** What it runs on: no ref is to have that yet. */
+    commit?: string,
   ): ReturnType<ReturnType<typeof shellGates>['check']> => {
     mkdirSync(queuePaths(git.gitCommonDir).logs, { recursive: true, mode: 0o700 })
     const mark = { RALPH_CHANGE: change, RALPH_RUN_ID: landingMark(git.gitCommonDir) }
-    const env = { ...mark, ...slotVariables(0) }
+    const closed = await closeRefs(tree, site.env, closedBy(git))
+    const env = { ...mark, ...slotVariables(0), ...closed }
     const { gates: cage } = options.caging(tree, change)
     const { timeoutMs, limits } = options
     const kept = { ...(cage !== undefined && { cage }), ...(limits !== undefined && { limits }) }
-    return await shellGates({ cwd: tree.worktree, env: site.env, timeoutMs, ...kept }).check(
-      command,
-      env,
-      stop,
-      log,
-    )
+    const gates = shellGates({
+      cwd: tree.worktree,
+      env: site.env,
+      timeoutMs,
+      hasOwnTemp: true,
+      ...kept,
+    })
+    const before = await landingRefs(git)
+    const result = await leavingNoWayOut(tree, () => gates.check(command, env, stop, logOf(change)))
+    const moved = commit === undefined ? '' : await putBackOnto(git, commit, before)
+    if (moved !== '')
+      return { ...result, outcome: 'failed', outputTail: moved, failure: { what: moved, message: [] } }
+    const refused = result.outcome === 'failed' ? refusedRef(result.outputTail) : undefined
+    return refused === undefined ? result : { ...result, failure: { what: refused, message: [] } }
   }
   const logOf = (change: string): string => join(queuePaths(git.gitCommonDir).logs, `${change}.log`)
   /** The scratch tree at this commit, set up. */
@@ -108,7 +122,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     scratch = tree
     isSetUp = () => false
     const { done, failed } = await setUp(git, tree, options.setUp, (command) =>
-      runIn(tree, command, change, stop, logOf(change)),
+      runIn(tree, command, change, stop, commit),
     )
     // Only what git ignores stays of it: nothing else is to land.
     await resetScratch(tree, commit)
@@ -135,7 +149,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     const before = await there.line(['write-tree'])
     const commandsFor = await generators(options.regenerate)
     for (const command of commands) {
-      const { outcome, outputTail } = await runIn(there, command, change, stop, logOf(change))
+      const { outcome, outputTail } = await runIn(there, command, change, stop)
       if (outcome === 'stopped') return outcome
       if (outcome === 'passed') continue
       await takeOnly(there, before, () => false)
@@ -146,7 +160,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
   }
   const gatesOf = async (change: string): Promise<readonly string[]> => {
     const { state } = await knownRun(site, change)
-    return [...new Set([...(state.settings?.gates ?? []), ...options.gates])]
+    return state.settings?.gates ?? []
   }
 
   return {
@@ -166,6 +180,10 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     async movedBy(target, to) {
       const running = (await knownRuns(site)).filter(isRunning)
       return running.find(({ change }) => hasWritten(git, change, landedRef(target), to))?.change
+    },
+    async landedAs(change, base, tip) {
+      const found = (await landedByGit(git, [base])).find((each) => each.change === change)
+      return found?.tip === tip ? found.commit : undefined
     },
     notLanded: (target, commits) => notLandedOn(git, target, commits),
     async build(change, { base, tip, generated, isAtRef }, stop) {
@@ -205,6 +223,8 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const run = await knownRun(site, change)
       const { root, worktree } = run.state
       const place = root === undefined ? there.worktree : join(there.worktree, relative(worktree, root))
+      // Before it is archived, and here: the folder of its loop may be gone.
+      const message = await squashText(run, undefined, place)
       const archived = await archive(site, place, change)
       if ('outdated' in archived && lost !== undefined)
         return { refused: `openspec archive refuses it: ${archived.outdated}` }
@@ -219,7 +239,6 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const moved = ['changes/archive', 'specs'].map((folder) =>
         relative(there.worktree, join(place, 'openspec', folder)),
       )
-      const message = await squashText(run, undefined)
       const parents = options.land === 'merge' && lost === undefined ? [base, tip] : [base]
       const author = await readAuthor(git, site.env)
       const trailers = `Ralph-Run: ${run.state.runId ?? ''}\nRalph-Tip: ${tip}`
@@ -242,7 +261,6 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
         }
       return {
         commit: isNothing && isAtRef ? base : commit,
-        gates: await gatesOf(change),
         notes: archived.notes,
         regenerated: toMake,
       }
@@ -262,16 +280,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       if (there === 'stopped') return { outcome: 'stopped', outputTail: '', durationMs: 0, changed: [] }
       if ('refused' in there)
         return { outcome: 'could_not_run', outputTail: there.refused, durationMs: 0, changed: [] }
-      const before = await refsUnder(git, branchRefs)
-      const result = await runIn(there, command, change, stop, logOf(change))
-      const moved = await putBackOnto(git, commit, before)
-      if (moved.length > 0)
-        return {
-          ...result,
-          outcome: 'failed',
-          outputTail: `it moved ${moved.map(shortName).join(', ')} to what it was to check; ${moved.length === 1 ? 'that is' : 'they are'} back`,
-          changed: [],
-        }
+      const result = await runIn(there, command, change, stop, commit)
       if (!existsSync(join(there.worktree, '.git'))) {
         scratch = undefined
         const outputTail = `${there.worktree} was removed while it ran`
@@ -283,30 +292,14 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     carryHome: (target, from) => carryHome(git, target, from),
     async close() {
       await closeScratchTree(git)
+      rmSync(closedBy(git), { recursive: true, force: true })
       scratch = undefined
     },
   }
 }
 
-const branchRefs = ['refs/heads', 'refs/ralph-landed']
-
-/** Until it lands, only ralph and its gates know of a candidate: a branch that has it now was moved there by a gate. Names of those that are back. */
-async function putBackOnto(
-  git: Git,
-  candidate: string,
-  before: Readonly<Record<string, string>>,
-): Promise<readonly string[]> {
-  if (Object.values(before).includes(candidate)) return []
-  const { moved, created } = compareRefs(before, await refsUnder(git, branchRefs, true))
-  const back: string[] = []
-  for (const { name, from, to } of [...moved, ...created.map((ref) => ({ ...ref, from: undefined }))]) {
-    if (to !== candidate && !(await isAncestor(git, candidate, to))) continue
-    await moveRefs(git, 'a gate moved it', [
-      from === undefined ? `delete ${name} ${to}` : `update ${name} ${from} ${to}`,
-    ])
-    back.push(name)
-  }
-  return back.toSorted()
+function closedBy({ gitCommonDir }: Git): string {
+  return join(queuePaths(gitCommonDir).root, 'closed-refs')
 }
 
 /** What the change began from, where that is not in what it lands on: somebody has set the target back or rewritten it since. */
@@ -356,94 +349,6 @@ async function generators(
 /** By this what the gates of a landing start is known, also after a crash; one landing at a time in a repository. */
 function landingMark(gitCommonDir: string): string {
   return `landing-${createHash('sha256').update(gitCommonDir).digest('hex').slice(0, 16)}`
-}
-
-/** Work of somebody's that is not on the branch, or a plan that is not the one the loop worked from; empty where all is well. */
-async function whyUnfit({ git }: Site, { change, state }: KnownRun): Promise<string> {
-  if (state.phase === 'idle' || state.home === undefined) return ''
-  const tree = await loopTree(git, change)
-  if (tree !== undefined) {
-    const { out } = await git.at(tree).run(['status', '--porcelain', '-z', '--no-renames'])
-    const paths = out.split('\0').flatMap((entry) => (entry === '' ? [] : [shown(entry.slice(3))]))
-    if (paths.length > 0)
-      return `${tree.worktree} has files that are not committed: ${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ` and ${paths.length - 5} more` : ''}`
-  }
-  const { initial } = state.git
-  const folder = relative(state.worktree, changeDirOf(state.root, change))
-  if (initial === undefined || folder.startsWith('..')) return ''
-  if (!existsSync(join(git.worktree, folder))) return `its plan ${folder} is not in your checkout any more`
-  const listed = ['ls-files', '-z', '--cached', '--others', '--exclude-standard', '--', folder]
-  const there = (await git.list(listed)).filter((path) => existsSync(join(git.worktree, shown(path))))
-  // Whether git knows them there or not: whoever has just written a plan has seldom committed it.
-  const hashes =
-    there.length === 0
-      ? []
-      : (await git.line(['hash-object', '--', ...there.map((path) => shown(path))])).split('\n')
-  const now = new Map(there.map((path, at) => [path, hashes[at]]))
-  const differing = async (from: string): Promise<readonly string[]> => {
-    const entries = await git.list(['ls-tree', '-r', '-z', '--full-tree', from, '--', folder])
-    const held = new Map(
-      entries.map((entry) => [entry.slice(entry.indexOf('\t') + 1), entry.split(/[ \t]/)[2]] as const),
-    )
-    const paths: string[] = []
-    for (const path of new Set([...held.keys(), ...now.keys()])) {
-      const [then, today] = [held.get(path), now.get(path)]
-      if (
-        then === today ||
-        (then && today && path.endsWith('/tasks.md') && (await isSameButTicks(path, then)))
-      )
-        continue
-      paths.push(path)
-    }
-    return paths
-  }
-  // A loop that resolves a conflict begins with the boxes that the first one has ticked.
-  const isSameButTicks = async (path: string, then: string): Promise<boolean> =>
-    unticked(shown((await git.run(['cat-file', 'blob', then])).out)) ===
-    unticked(readFileSync(join(git.worktree, shown(path)), 'utf8'))
-  const fromLoop = new Set(await differing(`refs/heads/ralph/${change}`))
-  // What is as the loop has it was brought by an earlier landing.
-  const edited = (await differing(initial)).filter((path) => fromLoop.has(path))
-  return edited.length === 0
-    ? ''
-    : `you have changed its plan since its loop began (${edited.map(shown).join(', ')}): git diff ${initial.slice(0, 12)} -- ${folder}`
-}
-
-function unticked(text: string): string {
-  return text
-    .split('\n')
-    .map((line) => {
-      const box = readBox(line)
-      return box === undefined ? line : `${line.slice(0, box.open)}${line.slice(box.close)}`
-    })
-    .join('\n')
-}
-
-/** Here and never in a loop: the specs of one change are merged after those of the other. */
-async function archive(
-  site: Site,
-  root: string,
-  change: string,
-): Promise<
-  | { readonly notes: readonly string[] }
-  | { readonly refused: string }
-  /** The specs have scenarios by now that its plan would drop. */
-  | { readonly outdated: string; readonly specs: readonly string[] }
-> {
-  if (!existsSync(changeDirOf(root, change))) return { notes: [] }
-  const { cli, note } = await findCli({ from: site.git.worktree, env: site.env, notIn: agentsTree(site) })
-  if (cli === undefined) return { notes: [`${change} is not archived: ${note}`] }
-  const answer = await cli.run(['archive', change, '--json', '-y'], root)
-  if (answer.ok) return { notes: [] }
-  const isOutdated = /not present in the modified block|refresh the change spec/i.test(answer.message)
-  if (isOutdated) {
-    const folder = join(changeDirOf(root, change), 'specs')
-    const files = await findFiles(folder, '**/spec.md')
-    return { outdated: answer.message, specs: files.map((file) => join(folder, file)) }
-  }
-  return {
-    refused: `openspec archive refuses it: ${answer.message}${answer.fix === '' ? '' : ` (${answer.fix})`}`,
-  }
 }
 
 function lastLine(text: string): string {

@@ -12,7 +12,7 @@ import { lineSplitter } from '../adapters/process/lines.ts'
 import { claimWords } from '../core/claim-words.ts'
 import { RalphError } from '../core/error.ts'
 import type { LogRequest } from '../ui/app.ts'
-import { must } from './choose.ts'
+import { requireRun } from './choose.ts'
 import { isRunning, knowing } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -32,7 +32,7 @@ const followMs = 200
 
 /** With `follow` it goes on to the next iteration, until the loop has ended. */
 export async function writeLogs(site: Site, request: LogRequest): Promise<void> {
-  let run = await must(site, request.change)
+  let run = await requireRun(site, request.change)
   if (request.isOfGates === true) return writeGateLog(run, request)
   const first = logsOf(run).find((candidate) => candidate.n === (request.iteration ?? logsOf(run).at(-1)?.n))
   if (first === undefined) {
@@ -99,7 +99,7 @@ async function writeGateLog(run: KnownRun, request: LogRequest): Promise<void> {
   for (const log of asked.toReversed()) {
     const path = gateLogIn(dirname(log.file), log.n)
     const found = await ifThere(stat(path))
-    if (found === undefined) continue
+    if (found?.isFile() !== true) continue
     announce(run, log, request)
     for await (const chunk of createReadStream(path)) {
       if (stop.aborted) return

@@ -45,7 +45,8 @@ import type { OpenedChange } from './plan.ts'
 import { absentTargets, openTargets, refuseMissingGates } from './gate-programs.ts'
 import { liftPause } from './wishes.ts'
 import { enterTree, repairRun } from './recovery.ts'
-import { rootOf, streamOf } from './run-engine.ts'
+import { rootOf } from './root.ts'
+import { streamOf } from './run-engine.ts'
 import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
 import { runSession } from './session.ts'
 import { loopSettings, strangeStories } from './settings.ts'
@@ -115,7 +116,7 @@ async function runHeld(
   // Before anything is put in order: a loop that is refused has touched nothing.
   await refuse(request.settings)
   const early = wish === 'resume' ? await keptWish(held.run, request, common) : asked
-  const earlier = early === undefined ? undefined : await cagingOf(early, here.env, here.git.worktree)
+  const earlier = early === undefined ? undefined : await cagingOf(early, here.env, here.git)
   if (asked.worktree === undefined) await refuseLeftover(here, name)
   if (wish === 'loop') {
     await modeOf(held.run, wish, asked, here, feedback)
@@ -141,8 +142,8 @@ async function runHeld(
       : startedSettings(loaded)
   if (mode === 'done already') return alreadyDone(here, held, config, recovered)
   const caging =
-    earlier === undefined || recovered !== '' ? await cagingOf(config, here.env, here.git.worktree) : earlier
-  const entered = await enterWorktree(here, run, config, folder, mode, caging)
+    earlier === undefined || recovered !== '' ? await cagingOf(config, here.env, here.git) : earlier
+  const entered = await enterWorktree(here, run, config, folder, mode, caging, request.onSettingUp)
   const { site, home, brought } = entered
   const cages = caging(site.git, name)
   const limits = limitsOf(config)
@@ -164,6 +165,7 @@ async function runHeld(
       isTerminal: isAttended && !config.json,
       // A finished list spawns no agent, so none need be there.
       needsAgent: hasWork(change),
+      ...(mode === 'resume' && { earlierAgents: run.state.settings?.agents }),
       change: change.name,
       stories: change.plan.stories.map(({ id }) => id),
     })
@@ -257,6 +259,7 @@ async function runHeld(
           env: site.env,
           timeoutMs: settings.iteration_timeout_min * 60_000,
           absent: absentTargets(allGates(settings), site.git.worktree),
+          hasOwnTemp: site !== home,
           ...(cages.gates !== undefined && { cage: cages.gates }),
           ...(limits !== undefined && { limits }),
         }),
@@ -297,11 +300,11 @@ async function runHeld(
         ...(undone.length > 0 && { undone }),
       },
       earlier: anew.slice(0, 1),
+      repaired: named,
       warnings: [
         recovered,
         ...anew.slice(1),
         ...entered.notes,
-        ...named,
         ...warnings,
         ...(hasWork(change) ? openTargets(allGates(settings), site.git.worktree) : []),
         ...change.warnings,

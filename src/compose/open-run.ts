@@ -9,9 +9,10 @@ import type { LockOwner, Purpose } from '../adapters/files/lock.ts'
 import { worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/guard/stale-locks.ts'
 import { removeScratch } from '../adapters/process/temp.ts'
-import { mainFolder } from '../adapters/git/refs/branch-in-use.ts'
+import { holderOf, mainFolder } from '../adapters/git/refs/branch-in-use.ts'
+import { headRef } from '../adapters/git/formats/ref-files.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
-import { loopTree } from '../adapters/git/start/worktrees.ts'
+import { isAnothers, loopTree } from '../adapters/git/start/worktrees.ts'
 import { withShell } from '../adapters/process/launcher.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { again, RalphError } from '../core/error.ts'
@@ -28,6 +29,8 @@ export interface OpenRun {
   enter(tree: Site): Promise<void>
   /** That of the run's own tree. Throws where it is gone. */
   enterOwn(): Promise<Site>
+  /** What was done before the work itself, in a sentence: a refusal after it has touched that much. */
+  repaired(detail: string): void
   /** From now on whoever looks sees signs of life. Not before the earlier ones are in the journal: they are gone with this. */
   beat(): void
 }
@@ -60,6 +63,7 @@ export async function openRun<T>(
   const releaseChange = await take(site, paths.lock, owner)
   let tree: { readonly path: string; readonly release: Release } | undefined
   let stopBeating: (() => void) | undefined
+  let repair = ''
   // Not its own: whose it was is of use where the journal tells nothing any more.
   const lock = before.held === 'dead' ? before : ({ held: 'no' } as const)
   const read = async (): Promise<WholeRun> => ({ ...(await wholeRun(site, change)), lock })
@@ -88,17 +92,29 @@ export async function openRun<T>(
         await enter(there)
         return there
       },
+      repaired(detail) {
+        repair = detail
+      },
       beat() {
         stopBeating ??= startBeating(paths.sign)
       },
     }
     return await withShell(() => work(held))
+  } catch (error) {
+    throw repair === '' ? error : afterRepair(error, repair)
   } finally {
     stopBeating?.()
     await tree?.release()
     await releaseChange()
     await removeEmpty(paths.root)
   }
+}
+
+function afterRepair(error: unknown, repair: string): unknown {
+  if (!(error instanceof RalphError)) return error
+  const { code, message, hint, exitCode, cause } = error
+  const first = `Repaired first: ${repair}. Nothing else was touched`
+  return new RalphError(code, message, { hint: hint.replace('Nothing was touched', first), exitCode, cause })
 }
 
 /** The site seen from the run's own work tree: a loop in a worktree of its own is controlled from anywhere. */
@@ -121,24 +137,49 @@ export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
         )
       })
     : undefined
-  if (there?.git.gitCommonDir === site.git.gitCommonDir) return there
+  const isWorktree = there?.git.gitCommonDir === site.git.gitCommonDir
+  const { cleaned } = run.state.git
+  const isTheirs =
+    isWorktree && home !== undefined && (await isAnothers(there.git, run.change, cleaned !== undefined))
+  if (isWorktree && !isTheirs) return there
   // The repository was moved or copied: the run that its git directory records is this one's.
   if (home === undefined) return site
   const moved = await loopTree(site.git, run.change)
   if (moved !== undefined) return openSite(moved.worktree, site.env, options)
-  const { cleaned } = run.state.git
   const own = `ralph/${run.change}`
   const kept = `refs/ralph/${run.change}/${cleaned === undefined ? 'checkpoint' : `archive/${cleaned}`}`
   const isBranch = cleaned === undefined && (await readRef(site.git, `refs/heads/${own}`)) !== undefined
   const branch = isBranch ? own : kept
   const how = cleaned !== undefined ? '--detach ' : isBranch ? '' : `-b ${own} `
   const isTaken = existsSync(worktree)
-  const first = isTaken
-    ? `Move that folder away (mv ${shellWord(worktree)} ${shellWord(`${worktree}.mine`)}), then`
-    : 'If it was removed:'
-  throw new RalphError('repository_state', treeProblem(run.change, worktree), {
-    hint: `Nothing was touched. If it was moved by hand, tell git: git worktree repair NEW-FOLDER, then type the command again. ${first} git worktree prune && git worktree add ${how}${shellWord(worktree)} ${branch} creates it again, for ralph resume ${run.change} or ralph finish ${run.change} --cleanup. Its commits are on ${branch}: git merge --squash ${branch} brings them here. To start over: git worktree prune, then ralph loop ${run.change} --fresh`,
-  })
+  const mv = isTheirs ? `${site.git.typed} worktree move` : 'mv'
+  const ref = `refs/heads/${own}`
+  const holder = headRef(site.git) === ref ? site.git.worktree : holderOf(site.git, ref)
+  const free = holder === undefined || !isBranch ? '' : `git -C ${shellWord(holder)} switch --detach && `
+  throw new TreeGone(treeProblem(run.change, worktree), run.change, branch, [
+    ...(isTaken ? [`${mv} ${shellWord(worktree)} ${shellWord(`${worktree}.mine`)}`] : []),
+    `${free}git worktree prune && git worktree add ${how}${shellWord(worktree)} ${branch}`,
+  ])
+}
+
+/** The work tree of a run is not there; `again` makes it, so that the run can be resumed or finished. */
+export class TreeGone extends RalphError {
+  readonly again: readonly string[]
+
+  constructor(message: string, change: string, branch: string, again: readonly string[]) {
+    const lines = [
+      `Nothing was touched. Its commits are on ${branch}.`,
+      again.length > 1 ? 'Move that folder away, and make it again:' : 'If it was removed, make it again:',
+      ...again.map((command) => `  ${command}`),
+      `Then continue it (ralph resume ${change}) or end it (ralph finish ${change} --cleanup).`,
+      'If it was moved by hand: git worktree repair NEW-FOLDER, then type the command again.',
+      'To bring its commits here without it:',
+      `  git merge --squash ${branch}`,
+      `To start over: git worktree prune, then: ralph loop ${change} --fresh`,
+    ]
+    super('repository_state', message, { hint: lines.join('\n') })
+    this.again = again
+  }
 }
 
 /** The user's checkout that the work goes back to: where it was when the run began, or where its repository is now. */

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { changeDirOf, humanTasks, summariseChange } from '../adapters/openspec/changes.ts'
 import { RalphError } from '../core/error.ts'
-import { findRootOf } from './root.ts'
-import { rootOf } from './run-engine.ts'
+import { findRootOf, rootOf } from './root.ts'
 import type { KnownRun, Site } from './site.ts'
 
 export interface PlanNow {
@@ -25,14 +24,15 @@ export async function planNow(site: Site, change: string, root?: string): Promis
   }
 }
 
-/** A run that was to put two changes together has taken the place of the change's own: then the plan in its tree counts. */
+/** A run that was to put two changes together has taken the place of the change's own: then the plan in its tree counts. Before the first run: the plan here. */
 export async function storiesNow(
   site: Site,
   { change, state }: KnownRun,
 ): Promise<Pick<PlanNow, 'done' | 'total'>> {
   const { settings, home, root, stories } = state
   const isApart = settings?.done_criteria === 'manual' && home !== undefined
-  const plan = isApart && root !== undefined ? await planNow(site, change, root) : undefined
+  const isUnread = stories.length === 0
+  const plan = isUnread || (isApart && root !== undefined) ? await planNow(site, change, root) : undefined
   return plan ?? { done: stories.filter(({ status }) => status === 'done').length, total: stories.length }
 }
 

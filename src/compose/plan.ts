@@ -21,6 +21,7 @@ import { agentsTree } from './cage.ts'
 import { findRootOf } from './root.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'
+import { hasQueue } from './queue-known.ts'
 
 export interface OpenedChange {
   readonly name: string
@@ -220,7 +221,12 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
   }
   const source =
     wish.doneCriteria === 'manual'
-      ? manualSource({ ...deps, task: wish.task, inConflict: () => inConflict(site, wish.name) })
+      ? manualSource({
+          ...deps,
+          task: wish.task,
+          inConflict: () => inConflict(site, wish.name),
+          isMerge: () => isMerge(site, wish.name),
+        })
       : openspecSource(deps)
   return {
     ...source,
@@ -234,9 +240,13 @@ export function specFor(site: Site, wish: SpecWish): SpecSource {
 
 /** Where no queue ever ran nothing is loaded. */
 async function inConflict({ git }: Site, change: string): Promise<readonly string[]> {
-  if (!existsSync(join(git.gitCommonDir, 'ralph', 'queue'))) return []
+  if (!hasQueue(git)) return []
   const { pathsInConflict } = await import('./queue-entry.ts')
   return pathsInConflict(git.gitCommonDir, change).map((path) => join(git.worktree, path))
+}
+
+async function isMerge({ git }: Site, change: string): Promise<boolean> {
+  return hasQueue(git) && (await import('./queue-entry.ts')).isUnmerged(git.gitCommonDir, change)
 }
 
 function shownPath(site: Site, path: string): string {

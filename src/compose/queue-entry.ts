@@ -1,16 +1,17 @@
 // What the merge queue knows of one change, for those who only ask about that change.
-import { queuePaths, readQueueJournal } from '../adapters/files/queue-files.ts'
+import { inspectLock } from '../adapters/files/lock.ts'
+import { queuePaths, readQueueJournal, wish } from '../adapters/files/queue-files.ts'
 import { isIn } from '../adapters/git/landing/landing.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
-import { byHand } from '../core/queue-due.ts'
+import { byHand, parked } from '../core/queue-due.ts'
 import { replayQueue } from '../core/queue.ts'
 import type { Entry } from '../core/queue.ts'
 import type { ParkedWork } from '../ui/app.ts'
 import { isRunning, isTree } from './site.ts'
-import type { KnownRun } from './site.ts'
+import type { KnownRun, Site } from './site.ts'
 
 /** A queue that cannot be read hides no run: its own commands say what is wrong. */
 function entryNow(gitCommonDir: string, change: string): Entry | undefined {
@@ -23,9 +24,27 @@ function entryNow(gitCommonDir: string, change: string): Entry | undefined {
   }
 }
 
+/** Who kills a loop beside `ralph up` does not want it back: a queue takes up what it finds dead. */
+export function parkKilled({ git, identity }: Site, change: string): void {
+  const paths = queuePaths(git.gitCommonDir)
+  const { state } = entryNow(git.gitCommonDir, change) ?? {}
+  const isQueued = state === 'running' || state === 'resolving'
+  if (isQueued && inspectLock(paths.lock, identity).held === 'alive')
+    wish(
+      paths,
+      parked(change, 'human', 'its loop was stopped', `To continue it: ralph queue retry ${change}`),
+    )
+}
+
 /** What an agent is to put together now, from the repository's root. */
 export function pathsInConflict(gitCommonDir: string, change: string): readonly string[] {
   return entryNow(gitCommonDir, change)?.conflict?.paths ?? []
+}
+
+/** It has a conflict that no accepted merge has ended. */
+export function isUnmerged(gitCommonDir: string, change: string): boolean {
+  const { state, unresolved } = entryNow(gitCommonDir, change) ?? {}
+  return unresolved !== undefined && state !== 'removed'
 }
 
 /** Why the queue does not land it: what its run says of itself is not the whole truth then. */
@@ -44,7 +63,7 @@ export async function parkedWork(git: Git, run: KnownRun): Promise<ParkedWork | 
   const again = `ralph up ${run.change}`
   return {
     why: `${what}: no merge of both sides was accepted`,
-    hint: byHand(run.change, unresolved.paths, folderOf(run).folder, again),
+    hint: byHand(run.change, unresolved.paths, folderOf(run).folder, { again }),
   }
 }
 
@@ -62,6 +81,20 @@ export async function refuseConflict(git: Git, run: KnownRun): Promise<void> {
   if (unresolved === undefined || !(await isAsLeft(git, run, unresolved.marked))) return
   const parked = await parkedWork(git, run)
   if (parked !== undefined) throw parkedError(run.change, parked)
+}
+
+/** A loop that only merges has saved nothing of its own: what a person has committed on top of it comes by the queue alone. */
+export async function refuseUnlanded(git: Git, run: KnownRun): Promise<void> {
+  const { unresolved } = entryNow(git.gitCommonDir, run.change) ?? {}
+  if (unresolved === undefined) return
+  const parked = await parkedWork(git, run)
+  throw parkedError(
+    run.change,
+    parked ?? {
+      why: `conflict in ${unresolved.paths.join(', ')}: your merge of both sides has not landed yet`,
+      hint: `To land it: ralph up ${run.change}`,
+    },
+  )
 }
 
 export function parkedError(change: string, { why, hint }: ParkedWork): RalphError {

@@ -1,18 +1,17 @@
 // The state of the merge queue as its journal and git's history have it together: what git knows better is asked of git.
-import { existsSync } from 'node:fs'
-import { join } from 'node:path'
 import { queuePaths, readQueueJournal } from '../adapters/files/queue-files.ts'
 import { shown, type Git } from '../adapters/git/git.ts'
 import { isIn, landedByGit, landedRef, notLandedOn } from '../adapters/git/landing/landing.ts'
 import { evolveQueue, replayQueue } from '../core/queue.ts'
 import type { QueueBody } from '../core/queue-event.ts'
 import type { QueueState } from '../core/queue.ts'
-import { takenBack } from '../engine/queue.ts'
+import { takenBack } from '../engine/queue-base.ts'
+import { hasQueue } from './queue-known.ts'
 
 /** For those who look: nothing is written. */
 export async function queueNow(git: Git): Promise<QueueState> {
   const state = replayQueue(readQueueJournal(queuePaths(git.gitCommonDir)))
-  const isUsed = state.seq > 0 || existsSync(join(git.gitCommonDir, landedRef('')))
+  const isUsed = state.seq > 0 || hasQueue(git)
   return isUsed ? withBodies(state, await gitSays(git, state)) : state
 }
 
@@ -30,7 +29,8 @@ export function isKept({ type }: QueueBody): boolean {
   return type === 'queue.rebuilt'
 }
 
-function withBodies(state: QueueState, bodies: readonly QueueBody[]): QueueState {
+/** As if this had been told. */
+export function withBodies(state: QueueState, bodies: readonly QueueBody[]): QueueState {
   return bodies.reduce((now, body) => evolveQueue(now, { v: 1, seq: now.seq + 1, time: '', ...body }), state)
 }
 

@@ -1,7 +1,5 @@
 // The merge queue of a repository: one supervisor at a time, loops as processes of their own, and what anybody may ask of it meanwhile.
 // Long because it is one list: what a user can ask of the queue, each with its refusals.
-import { existsSync, statfsSync } from 'node:fs'
-import { relative } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileLock, inspectLock } from '../adapters/files/lock.ts'
 import {
@@ -12,110 +10,50 @@ import {
   wish,
 } from '../adapters/files/queue-files.ts'
 import type { QueuePaths } from '../adapters/files/queue-files.ts'
-import {
-  carryHome,
-  hasLandedOn,
-  heldWhere,
-  isIn,
-  landedByGit,
-  landedRef,
-  targetRefs,
-  wasIn,
-} from '../adapters/git/landing/landing.ts'
-import { followLanded } from '../adapters/git/landing/follow.ts'
+import { carryHome, hasAllOf, isIn, landedRef, wasIn } from '../adapters/git/landing/landing.ts'
+import { heldWhere } from '../adapters/git/landing/held.ts'
+import { followLanded, outOfTheWay } from '../adapters/git/landing/follow.ts'
 import { shown } from '../adapters/git/git.ts'
-import { shellWord } from '../adapters/process/shell-word.ts'
 import { readRef, readRefs, shortName } from '../adapters/git/refs/refs.ts'
 import { isAncestor } from '../adapters/git/tree/tree.ts'
-import { changeDirOf, listChanges } from '../adapters/openspec/changes.ts'
-import { rewrittenRequirements, saidDependencies } from '../adapters/openspec/dependencies.ts'
-import { archivedNames } from '../adapters/openspec/guard.ts'
 import { RalphError } from '../core/error.ts'
 import { limitsOf } from '../core/resource-limits.ts'
 import { nearest } from '../core/nearest.ts'
-import { findCycle, inOrder, seenEntry } from '../core/queue-due.ts'
+import { comesAfter, inOrder, seenEntry } from '../core/queue-due.ts'
 import { isOver, isOwnLanding, replayQueue } from '../core/queue.ts'
 import type { Conflict, Entry, QueueState } from '../core/queue.ts'
-import type { LoopFacts } from '../core/queue-due.ts'
 import type { QueueBody } from '../core/queue-event.ts'
 import { totalCostUsd } from '../core/state.ts'
 import { waitingFields } from '../core/state-snapshot.ts'
 import { createQueue } from '../engine/queue.ts'
 import type { Queue, QueueReader } from '../engine/queue.ts'
 import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
-import { gateFound } from './beforehand.ts'
-import { sayDone } from './control.ts'
-import { landedWork } from './landed.ts'
+import { sayDone, sayRefused } from './control.ts'
 import { cagingOf } from './cage.ts'
 import { landingOf } from './landing.ts'
 import { gitSays, isKept, queueNow } from './queue-state.ts'
-import { folderOf, refuseConflict } from './queue-entry.ts'
+import { refuseConflict } from './queue-entry.ts'
+import { hasLanded, isPlannedAgain, loopFacts, lowDisk, openChanges } from './queue-facts.ts'
+import {
+  alreadyRunning,
+  droppedBy,
+  openedFor,
+  planUp,
+  refuseElsewhere,
+  targetFor,
+  unknownChange,
+} from './queue-plan.ts'
+import { flagsOfRun } from './run-settings.ts'
 import { storiesNow } from './plan-now.ts'
-import { findRootOf } from './root.ts'
-import { isDead, isRunning, isTree, knownRun, knownRuns } from './site.ts'
-import type { KnownRun, Site } from './site.ts'
-import { refuseUnmeasured } from './settings.ts'
+import { isRunning, isTree, knownRun, knownRuns } from './site.ts'
+import type { Site } from './site.ts'
 import { stopLoop } from './stop.ts'
 
 /** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
 export async function up(site: Site, request: UpRequest): Promise<number> {
-  const target = await targetFor(site, request.into)
-  const open = await openChanges(site)
-  const before = await queueNow(site.git)
-  const of = (name: string): Entry | undefined => before.entries.find(({ change }) => change === name)
-  if (request.into !== undefined) refuseElsewhere(before, request.changes, target)
-  // In a checkout that is not updated yet they look as if they were open.
-  const landed = new Set(before.entries.flatMap(({ change, state }) => (state === 'landed' ? [change] : [])))
-  for (const name of landed)
-    if (open.includes(name) && (await isPlannedAgain(site, name))) landed.delete(name)
-  const named: string[] = []
-  for (const name of request.changes)
-    if (!(await hasLanded(site, name, target)) || (await isPlannedAgain(site, name))) named.push(name)
-  const names =
-    request.changes.length > 0
-      ? named
-      : open.filter((name) => !landed.has(name) && of(name)?.isTakenBack === undefined)
-  for (const name of names) if (!open.includes(name)) throw unknownChange(name, open)
-  if (names.length === 0 && landed.size === 0 && !before.entries.some(({ state }) => state === 'waiting'))
-    throw new RalphError('no_tasks', 'There is no open change in openspec/changes.', {
-      hint: 'Nothing was touched. `ralph list` shows all changes.',
-    })
-  const there = new Set<string>()
-  for (const { change, landed: done } of before.entries)
-    if (done !== undefined && (await hasLandedOn(site.git, target, done.commit))) there.add(change)
-  /** Not added anew. */
-  const stays = (entry: Entry): boolean => {
-    const isHere = request.into === undefined || entry.target === target
-    return !isOver(entry) || (entry.state === 'parked' && isHere)
-  }
-  const known = new Map(before.entries.filter(stays).map((entry) => [entry.change, entry.after]))
-  const after = await dependencies(site, names, request.after, known, (change) => there.has(change))
-  if (names.length > 0) await refuseUnmeasured(request.agents, site.env)
+  const { opening } = await planUp(site, request)
   return await withQueue(site, request, async (queue, landing) => {
-    queue.tell({
-      type: 'queue.opened',
-      target,
-      jobs: request.jobs,
-      land: request.land,
-      lands: request.lands,
-      ...(request.maxCostUsd !== undefined && { max_cost_usd: request.maxCostUsd }),
-      ...(names.length > 0 &&
-        (await gateFound(site, {
-          gates: [...request.gates],
-          agents: [...(request.agents.agent ?? ['command'])],
-        }))),
-    })
-    for (const name of names) {
-      const entry = queue.state.entries.find(({ change }) => change === name)
-      const earlier = after.get(name) ?? []
-      if (entry === undefined || !stays(entry)) {
-        queue.tell({ type: 'entry.added', change: name, after: [...earlier], target })
-        continue
-      }
-      const more = earlier.filter((each) => !entry.after.includes(each))
-      if (more.length > 0) queue.tell({ type: 'entry.ordered', change: name, after: more })
-      if (entry.state === 'parked') queue.tell({ type: 'entry.retried', change: name })
-    }
+    for (const body of opening(queue.state)) queue.tell(body)
     try {
       return await queue.run(request.stop)
     } finally {
@@ -137,8 +75,15 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
   if (await hasLanded(site, change, target)) return 0
   if (request.into !== undefined) refuseElsewhere(await queueNow(site.git), [change], target)
   return await withQueue(site, request, async (queue, landing) => {
-    queue.tell({ type: 'queue.opened', target, jobs: 1, land: request.land, lands: true })
-    queue.tell({ type: 'entry.added', change, after: [], target })
+    const asked: readonly QueueBody[] = [
+      { type: 'entry.added', change, after: [], target, gates: [...request.gates] },
+      ...droppedBy(
+        request,
+        queue.state.entries.find((entry) => entry.change === change),
+      ),
+    ]
+    const opened = await openedFor(site, request, { target, before: queue.state, asked, only: change })
+    for (const body of [opened, ...asked]) queue.tell(body)
     const { state: now } = queue.state.entries.find((entry) => entry.change === change) ?? {}
     // One that is being resolved is judged first.
     if (now === 'waiting' || now === 'running')
@@ -151,19 +96,6 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
   })
 }
 
-/** What is under way for one branch does not turn to another. */
-function refuseElsewhere({ entries }: QueueState, names: readonly string[], target: string): void {
-  for (const entry of entries)
-    if (names.includes(entry.change) && !isOver(entry) && entry.target !== '' && entry.target !== target)
-      throw new RalphError(
-        'usage',
-        `${entry.change} is in the queue for ${entry.target}, not for ${target}.`,
-        {
-          hint: `Nothing was touched. Take it out first: ralph queue remove ${entry.change}`,
-        },
-      )
-}
-
 async function notRun(site: Site, change: string): Promise<RalphError> {
   const open = await openChanges(site)
   if (!open.includes(change)) return unknownChange(change, open)
@@ -172,37 +104,15 @@ async function notRun(site: Site, change: string): Promise<RalphError> {
   })
 }
 
-async function hasLanded(site: Site, change: string, target?: string): Promise<boolean> {
-  const work = await landedWork(site, await knownRun(site, change))
-  return work !== undefined && (target === undefined || work.target === target)
-}
-
-/** The checkout has what its last run has landed, and a plan of this name that is another one. */
-async function isPlannedAgain(site: Site, change: string): Promise<boolean> {
-  const { git } = site
-  const { state } = await knownRun(site, change)
-  if (state.status !== 'done') return false
-  const landed = (await landedByGit(git, ['HEAD'])).find((each) => each.change === change)
-  if (landed === undefined || landed.run !== state.runId) return false
-  const folder = changeDirOf(await findRootOf(site), change)
-  if (!existsSync(folder)) return false
-  // An archived plan is there no longer: whatever has its name is a new one.
-  if (
-    (await git.line(['ls-tree', '--full-tree', landed.commit, '--', relative(git.worktree, folder)])) === ''
-  )
-    return true
-  return (await git.run(['diff', '--quiet', landed.commit, '--', folder], { accept: [1] })).code === 1
-}
-
 async function withQueue<T>(
   site: Site,
   request: UpRequest,
   work: (queue: Queue, landing: ReturnType<typeof landingOf>) => Promise<T>,
 ): Promise<T> {
-  const caging = await cagingOf(request.kept, site.env, site.git.worktree)
+  const caging = await cagingOf(request.kept, site.env, site.git)
   const paths = queuePaths(site.git.gitCommonDir)
   const lock = await lockOf(site, paths)
-  if (lock === undefined) throw alreadyRunning(site, paths)
+  if (lock === undefined) throw alreadyRunning(site)
   try {
     const journal = openQueueJournal(paths)
     try {
@@ -211,7 +121,6 @@ async function withQueue<T>(
         setUp: request.setUp,
         onSetUp: (change, done) => queue.tell({ type: 'tree.set_up', change, for: 'landing', ...done }),
         regenerate: request.regenerate,
-        gates: request.gates,
         timeoutMs: request.gateTimeoutMs,
         caging,
         limits: limitsOf(request.kept),
@@ -226,17 +135,22 @@ async function withQueue<T>(
             facts: (change, marked) => loopFacts(site, change, marked),
             start: async (change, how, at) => {
               const isAnew = how === 'loop' && (await isPlannedAgain(site, change))
-              return await request.start(change, isAnew ? 'anew' : how, at)
+              return await request.start(change, isAnew ? 'anew' : how, {
+                ...at,
+                gates: queue.state.entries.find((entry) => entry.change === change)?.given ?? [],
+              })
             },
             resolve: async (change, conflict, { target, ...at }) =>
               request.start(change, 'resolve', {
                 base: conflict.marked,
                 ...at,
                 text: await resolveTask(site, change, target, conflict),
+                flags: await flagsOfRun(await knownRun(site, change), request.flags),
               }),
             tryAgain: (change, problems, at) =>
               request.start(change, 'resume', { base: '', ...at, text: `Not yet: ${problems.join('; ')}.` }),
             accept: async (change) => void (await sayDone(site, change, true)),
+            refuse: (change, problems) => sayRefused(site, change, problems),
             hold: () => Promise.resolve(lowDisk(site)),
           },
           landing,
@@ -300,14 +214,6 @@ async function tellQueue(site: Site, body: QueueBody): Promise<'by ralph up' | '
 /** A loop ends once in minutes; a wish is answered within a moment. */
 const pulseMs = 250
 
-function alreadyRunning(site: Site, paths: QueuePaths): RalphError {
-  const held = inspectLock(paths.lock, site.identity)
-  const pid = held.held === 'alive' ? ` (pid ${held.owner.pid})` : ''
-  return new RalphError('locked', `Another \`ralph up\` runs in this repository${pid}.`, {
-    hint: 'Nothing was touched. `ralph queue --watch` shows it, `ralph queue add <change>` gives it more to do.',
-  })
-}
-
 /** What an agent is asked for: both proposals, and what will be looked at. */
 async function resolveTask(
   site: Site,
@@ -361,148 +267,6 @@ async function resolveTask(
   ].join('\n')
 }
 
-async function loopFacts(site: Site, change: string, marked?: string): Promise<LoopFacts> {
-  const run = await knownRun(site, change)
-  const { state } = run
-  const tip = await readRef(site.git, `refs/heads/ralph/${change}`)
-  const common = {
-    isApart: state.phase === 'idle' || state.home !== undefined,
-    costUsd: totalCostUsd(state) ?? 0,
-    ...(state.phase !== 'idle' && { run: state.runId }),
-    ...(state.phase !== 'idle' && state.setUp !== undefined && { setUp: state.setUp }),
-    ...(tip !== undefined && { tip }),
-    ...folderOf(run),
-    ...(marked !== undefined && { isMerge: await isIn(site.git, marked, `refs/heads/ralph/${change}`) }),
-  }
-  if (isRunning(run)) return { ...common, loop: 'running' }
-  if (run.damage !== undefined) return { ...common, loop: 'ended', exitCode: 1, reason: run.damage }
-  if (state.phase === 'idle') return { ...common, loop: 'none' }
-  if (isDead(run)) return { ...common, loop: 'dead' }
-  if (await isPlannedAgain(site, change)) return { ...common, isApart: true, loop: 'none' }
-  const left = common.isApart || tip !== undefined ? undefined : await leftHere(site, run)
-  if (left === 'stories') return { ...common, isApart: true, loop: 'none' }
-  const { outcome } = state
-  return {
-    ...common,
-    ...(left !== undefined && { left }),
-    loop: 'ended',
-    exitCode: state.status === 'done' ? 0 : (outcome?.exitCode ?? 1),
-    reason: outcome?.reason ?? 'its loop failed',
-    isShort: outcome?.stopReason === 'budget',
-  }
-}
-
-/** Of a run that was finished in the user's checkout; undefined where it was not. */
-async function leftHere(
-  site: Site,
-  { change, state }: KnownRun,
-): Promise<'stories' | 'uncommitted' | 'nothing' | undefined> {
-  const isTaken = state.choice === 'cleanup' && state.settings?.checkpoint === 'branch'
-  if (state.status !== 'done' && !isTaken) return undefined
-  const root = await findRootOf(site)
-  const { out } = await site.git.run(['status', '--porcelain', '--', changeDirOf(root, change)])
-  // Its ticks would be taken along into the new worktree, and what they stand for would not.
-  if (out !== '') return 'uncommitted'
-  return (await openChanges(site)).includes(change) ? 'stories' : 'nothing'
-}
-
-/** Room for one more work tree with what its gates make. */
-const leastFreeBytes = 512 * 1024 * 1024
-
-function lowDisk({ git }: Site): string {
-  const { bavail, bsize } = statfsSync(git.gitCommonDir)
-  const free = bavail * bsize
-  if (free >= leastFreeBytes) return ''
-  const mb = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MB`
-  return `waits for room on the disk: ${mb(leastFreeBytes)} needed, ${mb(free)} free`
-}
-
-async function targetFor(site: Site, into: string | undefined): Promise<string> {
-  if (into?.startsWith('ralph/') === true)
-    throw new RalphError('usage', `${into} is a branch that a loop works on: nothing lands there.`, {
-      hint: 'Nothing was touched. Name another one: --into main',
-    })
-  const target = into ?? (await currentBranch(site))
-  // Refuses one that is not there, before anything is written down.
-  await targetRefs(site.git, target)
-  return target
-}
-
-async function currentBranch(site: Site): Promise<string> {
-  const { head } = await readRefs(site.git)
-  if (head.ref !== undefined && !head.ref.startsWith('refs/heads/ralph/')) return shortName(head.ref)
-  const where =
-    head.ref === undefined
-      ? 'You are on no branch (HEAD is detached)'
-      : `You are on ${shortName(head.ref)}, ralph's own branch`
-  throw new RalphError('usage', `${where}: nothing can land there.`, {
-    hint: 'Nothing was touched. First go to your branch (git switch main), or name it: --into main',
-  })
-}
-
-async function openChanges(site: Site): Promise<readonly string[]> {
-  const changes = await listChanges(await findRootOf(site), site.env)
-  return changes
-    .filter(({ tasks_done: done, tasks_total: total }) => total > 0 && done < total)
-    .map(({ name }) => name)
-}
-
-function unknownChange(name: string, open: readonly string[]): RalphError {
-  const near = nearest(name, open)
-  return new RalphError('change_not_found', `There is no open change ${name}.`, {
-    hint: `Nothing was touched. ${near === undefined ? '`ralph list` shows all changes.' : `Did you mean ${near}?`}`,
-  })
-}
-
-/** By `--after later:earlier`, by what a change says of itself, and where two rewrite the same requirement, in the order of their names. */
-async function dependencies(
-  site: Site,
-  names: readonly string[],
-  pairs: readonly string[],
-  /** Of those that are in the queue and stay there. */
-  known: ReadonlyMap<string, readonly string[]>,
-  isOver: (change: string) => boolean,
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const root = await findRootOf(site)
-  const after = new Map(known)
-  const wait = (later: string, earlier: string): void =>
-    void after.set(later, [...new Set([...(after.get(later) ?? []), earlier])])
-  for (const pair of pairs) {
-    const [later = '', earlier = '', ...rest] = pair.split(':')
-    if (later === '' || earlier === '' || rest.length > 0)
-      throw new RalphError('usage', `--after ${pair} is not of the form later:earlier.`, {
-        hint: 'For example: --after b:a (b begins when a has landed).',
-      })
-    const others = [later, earlier].filter((name) => !names.includes(name))
-    for (const name of others) if (!isOver(name)) throw unknownChange(name, names)
-    if (others.length === 0) wait(later, earlier)
-  }
-  const archived = await archivedNames(changeDirOf(root, names[0] ?? ''))
-  for (const name of names)
-    for (const other of await saidDependencies(root, name)) {
-      if (isOver(other) || archived.some((entry) => entry.endsWith(`-${other}`))) continue
-      if (!names.includes(other))
-        throw new RalphError('usage', `${name} depends on ${other}, which is not among the changes to run.`, {
-          hint: `Nothing was touched. Run it too: ralph up ${[...names, other].join(' ')}`,
-        })
-      wait(name, other)
-    }
-  const rewriting = new Map<string, string>()
-  for (const name of names)
-    for (const requirement of rewrittenRequirements(root, name)) {
-      const earlier = rewriting.get(requirement)
-      // What was said of them counts more.
-      if (earlier !== undefined && earlier !== name && !(after.get(earlier) ?? []).includes(name))
-        wait(name, earlier)
-      rewriting.set(requirement, name)
-    }
-  const cycle = findCycle(after)
-  if (cycle === undefined) return after
-  throw new RalphError('usage', `These wait for one another: ${cycle.join(' → ')}.`, {
-    hint: 'Nothing was touched. Leave one of these dependencies out.',
-  })
-}
-
 // --- what anybody may ask ----------------------------------------------------------------------------------------
 
 export async function queueReport(site: Site): Promise<QueueReport> {
@@ -514,12 +278,17 @@ export async function queueReport(site: Site): Promise<QueueReport> {
   ])
   const lock = inspectLock(paths.lock, site.identity)
   const alive = lock.held === 'alive' || lock.held === 'elsewhere'
-  const entries = await Promise.all(inOrder(state).map((entry) => entryReport(site, entry, alive)))
-  const held = landed === undefined || landed === own ? '' : await heldWhere(site.git, state.target)
+  const entries = await Promise.all(inOrder(state).map((entry) => entryReport(site, state, entry, alive)))
+  const isThere = landed === undefined || (own !== undefined && (await hasAllOf(site.git, own, landed)))
+  const isApart = !isThere && own !== undefined && !(await isAncestor(site.git, own, landed))
+  const held = isThere ? '' : await heldWhere(site.git, state.target)
   return {
     target: state.target,
     target_commit: own ?? '',
     landed_commit: landed ?? '',
+    ...(!isThere && {
+      take: isApart ? `${site.git.typed} merge ${landedRef(state.target)}` : 'ralph queue pull',
+    }),
     ...(held !== '' && { held }),
     alive,
     ...(state.halted !== undefined && { halted: `${state.halted.why}. ${state.halted.hint}` }),
@@ -530,18 +299,19 @@ export async function queueReport(site: Site): Promise<QueueReport> {
 
 async function entryReport(
   site: Site,
+  queue: QueueState,
   entry: Entry,
   isAlive: boolean,
 ): Promise<QueueReport['entries'][number]> {
   const run = await knownRun(site, entry.change)
   const { state } = run
-  const seen = seenEntry(entry, await loopFacts(site, entry.change), isAlive)
+  const seen = seenEntry(entry, await loopFacts(site, entry.change), isAlive, comesAfter(queue, entry))
   const stories = await storiesNow(site, run)
   const { waiting_for: waits, waiting_until: until } = isRunning(run) ? waitingFields(state) : {}
   return {
     change: entry.change,
     state: seen.state,
-    why: seen.why,
+    why: seen.why === '' && seen.state === 'resolving' ? conflictWords(entry) : seen.why,
     after: entry.after,
     stories_done: stories.done,
     stories_total: stories.total,
@@ -559,6 +329,10 @@ async function entryReport(
       state.home !== undefined &&
       isTree(state.worktree) && { leftover_tree: state.worktree }),
   }
+}
+
+function conflictWords({ conflict }: Entry): string {
+  return conflict === undefined ? '' : `conflict in ${conflict.paths.join(', ')}; an agent merges both sides`
 }
 
 export async function askQueue(site: Site, what: QueueWish, change: string): Promise<Said> {
@@ -616,8 +390,10 @@ const saidOf: Readonly<Record<QueueWish, string>> = {
 function notQueued(change: string, { entries }: QueueState, open: readonly string[]): RalphError {
   const near = nearest(
     change,
-    entries.map((entry) => entry.change),
+    entries.flatMap((entry) => (entry.state === 'removed' ? [] : [entry.change])),
   )
+  const isLanded = entries.some((entry) => entry.change === change && entry.landed !== undefined)
+  if (isLanded) return hasLandedError(change)
   const way = open.includes(change)
     ? `Add it: ralph queue add ${change}`
     : near === undefined
@@ -645,7 +421,8 @@ export async function pullLanded(site: Site): Promise<Said> {
     )
   if (landed === undefined) return { message: 'Nothing has landed yet.', data: { pulled: false } }
   const own = await readRef(site.git, `refs/heads/${target}`)
-  if (own === landed) return { message: `${target} has all that landed.`, data: { pulled: false } }
+  if (own !== undefined && (await hasAllOf(site.git, own, landed)))
+    return { message: `${target} has all that landed.`, data: { pulled: false } }
   if (own === undefined || !(await isAncestor(site.git, own, landed)))
     throw new RalphError('finish_conflict', `${target} has commits that are not in what landed.`, {
       hint: `Nothing was touched. Merge: ${site.git.typed} merge ${landedRef(target)}`,
@@ -678,12 +455,15 @@ export async function pullLanded(site: Site): Promise<Said> {
           ? said.replace(/^(error|fatal): /, '')
           : `Uncommitted work of yours is in the way: ${inTheWay.map(shown).join(', ')}`,
         {
-          hint: `Nothing was touched. Put it aside: ${site.git.typed} stash push -u${inTheWay.length === 0 ? '' : ` -- ${inTheWay.map(shellWord).join(' ')}`}; then type the command again, and ${site.git.typed} stash pop brings it back.`,
+          hint:
+            inTheWay.length === 0
+              ? 'Nothing was touched. When that is over, type the command again.'
+              : await outOfTheWay(site.git, inTheWay),
         },
       )
-    for (const { path, at } of plans)
+    for (const { path, at, isArchived } of plans)
       replaced.push(
-        `${path} was uncommitted, as its loop began with it: it is what landed now (as it was: ${site.git.typed} show ${at.slice(0, 12)}:${path}).`,
+        `${path} was uncommitted, as its loop began with it: it is ${isArchived === true ? 'archived' : 'what landed'} now (as it was: ${site.git.typed} show ${at.slice(0, 12)}:${path}).`,
       )
   }
   await tellQueue(site, { type: 'target.followed', target, commit: landed })

@@ -95,7 +95,7 @@ export async function repairRun(
   const listen: Reader = (event) => {
     if (event.type === 'warning') warn(event.message, event.code)
   }
-  return withEngine(
+  const detail = await withEngine(
     there,
     held,
     (loop, ports) =>
@@ -108,6 +108,8 @@ export async function repairRun(
       }),
     [listen],
   )
+  held.repaired(detail)
+  return detail
 }
 
 /** Of a loop that was killed after its last word: nothing is left to do but to take its locks away. */

@@ -11,7 +11,7 @@ import { toStateFile } from '../core/state-snapshot.ts'
 import { decisionsOf, decisive, failedGateOf } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
-import { chooseRun, must } from './choose.ts'
+import { chooseRun, requireRun } from './choose.ts'
 import { archivedRuns, hasDied, isDead, isRunning, isSettled, isTree, knownRuns, pathsOf } from './site.ts'
 import type { Knowing, KnownRun, Site } from './site.ts'
 
@@ -25,16 +25,23 @@ export async function statusOf(
   if (runs.length === 0) {
     const lost = await (await import('./damage.ts')).lostStatus(site, change)
     if (lost !== undefined) return [lost]
-    if (change !== undefined) await must(site, change)
+    if (change !== undefined) await requireRun(site, change)
   }
   return Promise.all(
     runs.map(async (run) => {
       const report = await reportOn(site, run)
       if (run.damage !== undefined || isRunning(run)) return report
       const { landedHere, parkedHere, whereabouts } = await import('./whereabouts.ts')
-      const [gone, parked] = await Promise.all([goneTree(site, run), parkedHere(site, run)])
+      const [{ again = [], ...gone }, parked] = await Promise.all([
+        goneTree(site, run),
+        parkedHere(site, run),
+      ])
       const told = { ...report, ...gone, ...(parked !== undefined && { parked }) }
-      if (runs.length === 1) return { ...told, ...(await whereabouts(site, run)) }
+      if (runs.length === 1) {
+        const found = await whereabouts(site, run)
+        const where = found.where && again.length > 0 ? { ...found.where, tree_again: again } : found.where
+        return { ...told, ...found, ...(where !== undefined && { where }) }
+      }
       const landed = await landedHere(site, run)
       return landed === undefined ? told : { ...told, where: { landed } }
     }),
@@ -70,7 +77,7 @@ export async function* followRun(
   request: FollowRequest,
 ): AsyncGenerator<Told, void> {
   const chosen = (await chooseRun(site, change, 'running'))?.change ?? change
-  const name = chosen ?? (await must(site, change)).change
+  const name = chosen ?? (await requireRun(site, change)).change
   const paths = pathsOf(site, name)
   const isRunningNow = (): boolean => isRunning({ lock: inspectLock(paths.lock, site.identity) })
   yield* follow(paths, name, isRunningNow, request)
@@ -92,15 +99,19 @@ export async function deathIn(
 }
 
 /** A work tree that was removed: what the state file would say next cannot be done. */
-async function goneTree(site: Site, run: KnownRun): Promise<Pick<StatusReport, 'problem'>> {
+async function goneTree(
+  site: Site,
+  run: KnownRun,
+): Promise<Pick<StatusReport, 'problem'> & { readonly again?: readonly string[] }> {
   const { home, worktree } = run.state
   if (home === undefined || isTree(worktree) || isSettled(run)) return {}
   const { landedHere } = await import('./whereabouts.ts')
   if ((await landedHere(site, run)) !== undefined) return {}
-  const { siteOf } = await import('./open-run.ts')
+  const { siteOf, TreeGone } = await import('./open-run.ts')
   return siteOf(site, run).then(
     () => ({}),
     (error: unknown) => {
+      if (error instanceof TreeGone) return { problem: error.message, again: error.again }
       if (error instanceof RalphError) return { problem: error.message }
       throw error
     },
@@ -122,7 +133,7 @@ export async function historyOf(
   change: string | undefined,
   which?: 'all' | number,
 ): Promise<History> {
-  const run = await must(site, change)
+  const run = await requireRun(site, change)
   const own = {
     change_id: run.change,
     iterations: await iterationsOf(site, run),
@@ -149,7 +160,7 @@ export async function iterationsOf(site: Site, run: KnownRun): Promise<readonly 
 }
 
 export async function whyOf(site: Site, change: string | undefined, known?: Knowing): Promise<Decisions> {
-  const run = await must(site, change, known)
+  const run = await requireRun(site, change, known)
   return {
     change_id: run.change,
     /** When asked for: most want only the last word. */
@@ -158,7 +169,10 @@ export async function whyOf(site: Site, change: string | undefined, known?: Know
     },
     get failed_gate() {
       const last = run.state.iterations.at(-1)
-      return last?.verdict === 'gate_failed' ? failedGateOf(run.recall('gate.ended'), last.n) : undefined
+      if (last?.verdict !== 'gate_failed') return undefined
+      const gate = failedGateOf(run.recall('gate.ended'), last.n)
+      const baseline = run.state.baselines[gate?.command ?? '']
+      return gate === undefined || baseline === undefined ? gate : { ...gate, baseline }
     },
     earlier_runs: foldersOf(run),
   }

@@ -1,5 +1,7 @@
 // Which folder holds the project's `openspec/`.
+import { join, relative } from 'node:path'
 import { findRoot } from '../adapters/openspec/changes.ts'
+import type { StartedState } from '../core/state.ts'
 import type { Site } from './site.ts'
 
 /** The openspec program is asked only where a store has to be resolved. */
@@ -9,4 +11,10 @@ export async function findRootOf(site: Site): Promise<string> {
     const { agentsTree } = await import('./cage.ts')
     return (await findCli({ from: site.cwd, env: site.env, notIn: agentsTree(site) })).cli
   })
+}
+
+/** That of a run, also where the repository has been moved since. */
+export function rootOf(site: Site, { worktree, root }: StartedState): string {
+  const inside = relative(worktree, root)
+  return inside.startsWith('..') ? root : join(site.git.worktree, inside)
 }

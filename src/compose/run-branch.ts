@@ -1,11 +1,12 @@
 // Where a run goes on: the work tree stands on the branch of the run, so that the plan is the run's own.
+import { firstNames } from '../core/first-names.ts'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkOut } from '../adapters/git/tree/check-out.ts'
 import { named, shown } from '../adapters/git/git.ts'
 import { operationTimes, refuseHalfDone } from '../adapters/git/start/operations.ts'
 import { headRef, headText } from '../adapters/git/formats/ref-files.ts'
-import { readRef, shortName } from '../adapters/git/refs/refs.ts'
+import { moveRefs, readRef, shortName } from '../adapters/git/refs/refs.ts'
 import { sweepTree } from '../adapters/git/guard/stale-locks.ts'
 import { exempt } from '../adapters/git/tree/scan.ts'
 import { refuseTaken } from '../adapters/git/refs/branch-in-use.ts'
@@ -33,10 +34,12 @@ export async function checkOutRunBranch(site: Site, { change, state }: KnownRun)
   const stood = headRef(git)
   const place =
     stood === undefined ? `--detach ${headText(git.gitDir).slice(0, 12)}` : shellWord(shortName(stood))
-  if (!(await goTo(site, change, branch))) return
+  const isGone = (await readRef(git, `refs/heads/${branch}`)) === undefined
+  if (!(await goTo(site, change, branch, state.git.checkpoint))) return
   const back = `${git.typed} switch ${place}`
+  const made = `${branch} was gone (deleted or renamed), and is made again at ${state.git.checkpoint.slice(0, 12)}; `
   warn(
-    `this checkout goes to ${branch}, where the run of ${change} continues; to go back afterwards: ${back}`,
+    `${isGone ? made : ''}this checkout goes to ${branch}, where the run of ${change} continues; to go back afterwards: ${back}`,
   )
 }
 
@@ -67,11 +70,11 @@ export async function returnToRun(
   return isMoved && checkpoint !== undefined && (await goTo(site, changeId, place))
 }
 
-/** `branch` may be a commit. */
-async function goTo({ git, warn }: Site, change: string, branch: string): Promise<boolean> {
+/** `branch` may be a commit. Where it is gone, it is made again at `at`. */
+async function goTo({ git, warn }: Site, change: string, branch: string, at?: string): Promise<boolean> {
   const head = headRef(git)
-  if (head === `refs/heads/${branch}` || (await readRef(git, `refs/heads/${branch}`)) === undefined)
-    return false
+  const isGone = (await readRef(git, `refs/heads/${branch}`)) === undefined
+  if (head === `refs/heads/${branch}` || (isGone && at === undefined)) return false
   const place = head === undefined ? 'a detached HEAD' : shortName(head)
   const how = ['--no-renames', '--ignore-submodules=dirty', '--untracked-files=all']
   const isOwn = exempt(hiddenPaths, [])
@@ -83,7 +86,7 @@ async function goTo({ git, warn }: Site, change: string, branch: string): Promis
       'repository_state',
       `The run of ${change} is on ${branch}, and there are changes on ${place}${git.typed === 'git' ? '' : ` in ${git.worktree}`}: ${changedNames(changes)}.`,
       {
-        hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Stash them (${git.typed} stash -u) or commit what is yours, then \`${git.typed} switch ${branch}\` and type the command again.`,
+        hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Stash them (${git.typed} stash -u) or commit what is yours, then ${isGone ? '' : `\`${git.typed} switch ${branch}\` and `}type the command again.`,
       },
     )
   }
@@ -92,6 +95,7 @@ async function goTo({ git, warn }: Site, change: string, branch: string): Promis
     safe: 'Nothing was touched.',
     next: 'type the command again',
   })
+  if (isGone) await moveRefs(git, 'resume', [`create refs/heads/${branch} ${at}`])
   // Whoever had it and is gone is no reason.
   const what = `The run of ${change} is on ${branch}, which`
   const left = await checkOut(git, ['--ignore-other-worktrees', branch], what, change)
@@ -109,9 +113,8 @@ export async function backToPlace({ git, warn }: Site, change: string, head: str
 
 /** From `git status --porcelain -z --no-renames`. */
 function changedNames(fields: readonly string[]): string {
-  const names = fields.map((field) => named(field.slice(3)))
-  const rest = names.length - mostNames
-  return names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
+  return firstNames(
+    fields.map((field) => named(field.slice(3))),
+    10,
+  )
 }
-
-const mostNames = 10

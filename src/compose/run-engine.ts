@@ -1,5 +1,5 @@
 // The engine of an open run: its stream, from its journal and back into it, and the ports of a run that no loop is running now.
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { createAgents } from '../adapters/agents/agents.ts'
 import { fileJournal } from '../adapters/files/journal.ts'
 import { noLogins } from '../adapters/files/logins.ts'
@@ -13,7 +13,6 @@ import { beginning, cursorAfter } from '../core/cursor.ts'
 import { allGates } from '../core/limits.ts'
 import type { Absence } from '../core/ownership.ts'
 import { initialState } from '../core/state.ts'
-import type { StartedState } from '../core/state.ts'
 import { createLoop } from '../engine/run.ts'
 import type { Loop, Ports } from '../engine/run.ts'
 import { openStream } from '../engine/stream.ts'
@@ -24,6 +23,7 @@ import { explained } from './damage.ts'
 import { homeOf } from './open-run.ts'
 import type { OpenRun } from './open-run.ts'
 import { specFor } from './plan.ts'
+import { rootOf } from './root.ts'
 import { readKept, settingsFile } from './run-settings.ts'
 import type { KnownRun, Site } from './site.ts'
 import { keepStateFile } from './state-keeper.ts'
@@ -132,12 +132,6 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
     gateLog: (n) => gateLogIn(paths.transcripts, n),
     explain: (error) => explained(site, home ?? site, { change, paths }, error),
   }
-}
-
-/** The OpenSpec root, also where the repository has been moved since. */
-export function rootOf(site: Site, { worktree, root }: StartedState): string {
-  const inside = relative(worktree, root)
-  return inside.startsWith('..') ? root : join(site.git.worktree, inside)
 }
 
 /** In a pipe nobody answers. */

@@ -8,7 +8,7 @@ import { readJson } from '../core/json.ts'
 import { readIfThere, writeDurably } from '../adapters/files/whole.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { byDefault, fromFiles } from '../config/load.ts'
-import type { LoadedConfig, SettingEntry } from '../config/load.ts'
+import type { LoadedConfig, RawFlags, SettingEntry } from '../config/load.ts'
 import { flagOf, optionKeys } from '../config/options.ts'
 import type { Config, OptionKey } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
@@ -144,6 +144,35 @@ export async function keepSettings(run: KnownRun, kept: KeptSettings): Promise<v
 
 export function settingsFile({ paths }: Pick<KnownRun, 'paths'>): string {
   return join(paths.root, 'settings.json')
+}
+
+/** How the agent is run, and what it is kept in. */
+const ofTheAgent = [
+  'agent',
+  'agent_command',
+  'agent_args',
+  'model',
+  'prompt_append',
+  'no_api_key',
+  'iteration_timeout',
+  'idle_timeout',
+  'verify',
+  'sandbox',
+  'sandbox_allow',
+  'sandbox_hosts',
+] as const satisfies readonly OptionKey[]
+
+/** What was typed for a run, for another one in its place: what is typed now counts more, and names the agent whole. */
+export async function flagsOfRun(run: KnownRun, typed: RawFlags): Promise<RawFlags> {
+  const kept = (await readKept(settingsFile(run)))?.entries ?? {}
+  const isOther = typed.agent !== undefined || typed.agent_command !== undefined
+  const said = ofTheAgent.flatMap((key) => {
+    const { origin = '', value } = kept[key] ?? {}
+    const isTyped = origin === 'flag' || origin === 'variable'
+    const isReplaced = isOther && /^(agent|model)/.test(key)
+    return isTyped && !isReplaced ? [[key, key === 'agent' ? String(value) : value] as const] : []
+  })
+  return { ...Object.fromEntries(said), ...typed }
 }
 
 /** One line for each open run that would not use the project's file as it is now. */

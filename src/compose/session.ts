@@ -38,6 +38,8 @@ export interface Session {
   readonly warnings: readonly string[]
   /** What became of the run before. */
   readonly earlier: readonly string[]
+  /** What the repair of a dead loop said on stderr before it undid anything: events, too, where they are asked for. */
+  readonly repaired: readonly string[]
   readonly tell: LoopRequest['tell']
   readonly onRunning: LoopRequest['onRunning']
   /** Spent when the disk is full: from then on the loop goes to its end. */
@@ -110,6 +112,7 @@ export async function runSession(session: Session): Promise<number> {
     })
     const warned = [
       ...session.earlier.map((message) => ['earlier_run', message] as const),
+      ...session.repaired.map((message) => ['repaired', message] as const),
       ...[note, ...session.warnings].map((message) => ['start', message] as const),
     ]
       .filter(([, message]) => message !== '')

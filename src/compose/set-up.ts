@@ -5,6 +5,7 @@ import { mkdir, readdir, readFile, rename, rm, symlink } from 'node:fs/promises'
 import { dirname, join, relative, resolve } from 'node:path'
 import { copyAll } from '../adapters/files/copy.ts'
 import type { Git } from '../adapters/git/git.ts'
+import { leavingNoWayOut } from '../adapters/git/guard/ways-out.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { SetUpDone } from '../core/event.ts'
@@ -37,7 +38,7 @@ export async function setUp(
     await copyAll(kept, tree.worktree)
     return { done: { command, duration_ms: Math.round(performance.now() - began), cached: true } }
   }
-  const result = await run(command)
+  const result = await leavingNoWayOut(tree, () => run(command))
   if (result.outcome !== 'passed') return { failed: result }
   if (kept !== undefined)
     await keep(

@@ -12,6 +12,8 @@ export interface Resolved {
   readonly title: string
   readonly isTerminal: boolean
   readonly needsAgent: boolean
+  /** Of the run that is resumed. */
+  readonly earlierAgents?: readonly string[] | undefined
   readonly change: string
   /** Ids of its stories. */
   readonly stories: readonly string[]
@@ -22,7 +24,9 @@ export async function loopSettings(
   env: NodeJS.ProcessEnv,
   resolved: Resolved,
 ): Promise<Settings> {
-  const agents = resolved.needsAgent ? chooseAgents(config, env) : [...(config.agent ?? ['command'])]
+  const agents = resolved.needsAgent
+    ? chooseAgents(config, env)
+    : [...(config.agent ?? resolved.earlierAgents ?? ['command'])]
   // A model is named for the first of the chain; the next would not know it.
   const isFirst = config.agent === undefined || config.agent[0] === agents[0]
   const model = isFirst ? config.model : undefined

@@ -3,7 +3,7 @@ import type { LoopEvent } from '../core/event.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import type { LoopState } from '../core/state.ts'
 import type { StateFileWriter } from '../adapters/files/state-file.ts'
-import type { Clock } from '../ports.ts'
+import type { Cancel, Clock } from '../ports.ts'
 
 /** Others take a file older than 60 s for a dead loop's. */
 const heartbeatMs = 30_000
@@ -26,6 +26,7 @@ const news: ReadonlySet<string> = new Set([
   'pause.lifted',
   'choice.needed',
   'human.done',
+  'merge.refused',
   'error',
   'complete',
   'loop.died',
@@ -40,25 +41,25 @@ export interface StateKeeper {
 
 export function keepStateFile(
   writer: StateFileWriter,
-  clock: Clock,
+  clock: Pick<Clock, 'stamp' | 'after'>,
   onFault: (error: unknown) => void,
 ): StateKeeper {
   let latest: LoopState | undefined
   let writing: Promise<void> | undefined
   let dirty = false
-  let patience: NodeJS.Timeout | undefined
-  let rest: NodeJS.Timeout | undefined
+  let patience: Cancel | undefined
+  let rest: Cancel | undefined
   let faulty = false
   let thrown: { readonly error: unknown } | undefined
 
   const write = (): void => {
-    clearTimeout(patience)
+    patience?.()
     patience = undefined
     dirty = latest !== undefined
     if (rest === undefined) flush()
   }
   const flush = (): void => {
-    clearTimeout(rest)
+    rest?.()
     rest = undefined
     writing ??= drain()
       .catch((error: unknown) => {
@@ -80,19 +81,22 @@ export function keepStateFile(
         if (isFirst) onFault(error)
       }
       // It is written whole: the longer it is, the more seldom.
-      rest = setTimeout(flush, Math.min(iterations.length, patienceMs))
+      rest = clock.after(Math.min(iterations.length, patienceMs), flush)
     }
   }
-  const heartbeat = setInterval(write, heartbeatMs)
-  heartbeat.unref()
+  const beat = (): void => {
+    write()
+    heartbeat = clock.after(heartbeatMs, beat)
+  }
+  let heartbeat = clock.after(heartbeatMs, beat)
 
   return {
     read(event, state) {
       latest = state
       if (news.has(event.type)) return write()
       const isSoon = event.type === 'iteration.ended'
-      if (isSoon) clearTimeout(patience)
-      if (isSoon || patience === undefined) patience = setTimeout(write, isSoon ? soonMs : patienceMs)
+      if (isSoon) patience?.()
+      if (isSoon || patience === undefined) patience = clock.after(isSoon ? soonMs : patienceMs, write)
     },
     async settle() {
       if (patience !== undefined) write()
@@ -103,9 +107,7 @@ export function keepStateFile(
       if (thrown !== undefined) throw thrown.error
     },
     stop() {
-      clearInterval(heartbeat)
-      clearTimeout(patience)
-      clearTimeout(rest)
+      for (const cancel of [heartbeat, patience, rest]) cancel?.()
     },
   }
 }

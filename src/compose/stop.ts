@@ -6,6 +6,7 @@ import { askToStop } from '../adapters/files/wish-files.ts'
 import { RalphError } from '../core/error.ts'
 import type { Control, Said } from '../ui/app.ts'
 import { chooseRun } from './choose.ts'
+import { hasQueue } from './queue-known.ts'
 import { isRunning, knownRun, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -27,6 +28,7 @@ export async function stopLoop(
   }
   if (lock.held !== 'alive') return { message: 'No loop is running here.', data: { stopped: false } }
   const { pid, pid_started: started } = lock.owner
+  if (force && hasQueue(site.git)) (await import('./queue-entry.ts')).parkKilled(site, run.change)
   if (lock.owner.hosted === true) {
     if (force) throw hosted(run.change, pid)
     askToStop(run.paths.stop, isKey ? 'SIGINT' : 'SIGTERM')

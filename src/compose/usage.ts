@@ -10,7 +10,7 @@ import { turnsOf } from '../core/turns.ts'
 import type { UsageFigures } from '../core/usage.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import type { UsageRequest } from '../ui/app.ts'
-import { must } from './choose.ts'
+import { requireRun } from './choose.ts'
 import { deathIn } from './reports.ts'
 import { isDead, isRunning, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -70,7 +70,7 @@ function storyOf(change: string, state: LoopState, id: string): string {
 }
 
 export async function reportOf(site: Site, change: string | undefined): Promise<RunReport> {
-  const run = await must(site, change)
+  const run = await requireRun(site, change)
   const { state } = run
   const { settings } = state
   const program = run.recall('loop.started').at(-1)?.agent_program
@@ -87,6 +87,7 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
       state.phase !== 'idle' &&
       state.current !== undefined && { current: { n: state.current.n, story_id: state.current.storyId } }),
     gates_ms: gateTimes(run.recall('gate.ended')),
+    programs: programsOf(run),
     ...(settings !== undefined && {
       about: {
         agents: settings.agents,
@@ -102,6 +103,17 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
   })
 }
 
+/** Each loop of a run may have been given another. */
+function programsOf({ recall }: KnownRun): ReadonlyMap<number, string> {
+  const found = new Map<number, string>()
+  let program: string | undefined
+  for (const event of recall('loop.started', 'iteration.started')) {
+    if (event.type === 'loop.started') program = event.agent_program
+    else if (program !== undefined) found.set(event.n, program)
+  }
+  return found
+}
+
 /** After a cleanup or a squash its branch is gone. */
 async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> {
   const { branch, choice, originalBranch } = run.state
@@ -110,7 +122,8 @@ async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> 
   if (where?.cleaned_at === undefined) return {}
   const place = originalBranch === '' ? 'a detached HEAD' : originalBranch
   if (where.is_nothing) return { work: `nothing was kept; ${place} is as it was left` }
-  if (where.squashed !== undefined) return { work: `one commit on ${place}, ${where.squashed}` }
+  if (where.squashed !== undefined)
+    return { work: `one commit on ${where.squashed_on || place}, ${where.squashed}` }
   return {
     work: `on ${place}${where.uncommitted === false ? '' : ', uncommitted'}, since the cleanup at ${where.cleaned_at.slice(11, 19)}`,
   }

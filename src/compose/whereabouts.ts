@@ -1,4 +1,5 @@
 // Where the work of a run is now, what became of its cleanup, and what its user still has to know: for `ralph status`.
+import { firstNames } from '../core/first-names.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
@@ -11,12 +12,14 @@ import type { LandedWork, ParkedWork, StatusReport } from '../ui/app.ts'
 import type { PlanNow } from './plan-now.ts'
 import { isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { hasQueue } from './queue-known.ts'
 
 /** Of a run that is not running now. */
 export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<StatusReport>> {
   const { git } = site
   if (run.state.phase === 'idle') return {}
-  const { branch, home, choice, originalBranch, worktree } = run.state
+  const { branch, home, choice, originalBranch } = run.state
+  const worktree = await treeNow(site, run.change, run.state)
   const { lastCheckpoint: checkpoint } = run.state.git
   const finished = run.recall('loop.finished').at(-1)
   // A resume that had nothing to do has begun no branch since.
@@ -25,16 +28,16 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const isMine = home === undefined ? worktree === git.worktree : home === git.worktree
   const isLeft = checkpoint !== undefined && !isCleaned && !isInPlace && branch !== undefined
   const isHere = isMine && (isCleaned || isInPlace)
-  const made = isCleaned && finished !== undefined ? squashOf(finished) : ''
+  const made = isCleaned ? (finished?.commit?.slice(0, 12) ?? '') : ''
   const attempt = run.state.iterations.findLast((each) => each.attempt_ref !== undefined)
   const isEmpty =
     attempt !== undefined && run.recall('attempt.kept').some(({ n, changed }) => n === attempt.n && !changed)
-  const [isDirty, isSquashed, gone, notes, live, isThere, isAncestor, plan, isPlanGone, isKept, landed] =
+  const [isDirty, squashed, gone, notes, live, isThere, isAncestor, plan, isPlanGone, isKept, landed] =
     await Promise.all([
       isHere && checkpoint !== undefined
         ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
         : undefined,
-      made !== '' && isMerged(git, made, originalBranch).then((is) => is || isMerged(git, made, 'HEAD')),
+      made === '' ? undefined : squashedOn(git, made, originalBranch),
       stillGone(git, run.state.gone),
       notesOf(site, run),
       liveWords(site, run),
@@ -53,7 +56,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     ])
   // What else is uncommitted is the user's own.
   const isAllMine = isCleaned && finished !== undefined && broughtNothing(finished)
-  const uncommitted = (isSquashed || isAllMine) && isHere ? false : isDirty
+  const uncommitted = (squashed !== undefined || isAllMine) && isHere ? false : isDirty
   const told = [...live, ...(uncommitted === false && !isAllMine ? [] : notes)]
   const isForUser = run.state.outcome?.stopReason === 'human' && run.state.settings.done_criteria === 'tasks'
   const yours = isForUser ? await (await import('./plan-now.ts')).yoursNow(site, run) : []
@@ -67,7 +70,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       checked_out: headRef(git)?.replace(/^refs\/heads\//, '') ?? '',
       ...(home !== undefined && { home, worktree }),
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
-      ...(isSquashed && { squashed: made }),
+      ...(squashed !== undefined && { squashed: made, squashed_on: squashed }),
       ...(uncommitted !== undefined && { uncommitted }),
       ...(isAllMine && { is_nothing: true as const }),
       ...(!isThere && { is_gone: true as const }),
@@ -90,6 +93,17 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   }
 }
 
+/** A loop's own may have been moved by `git worktree move`. */
+async function treeNow(
+  { git }: Site,
+  change: string,
+  { home, worktree }: { readonly home?: string | undefined; readonly worktree: string },
+): Promise<string> {
+  if (home === undefined || isTree(worktree)) return worktree
+  const { loopTree } = await import('../adapters/git/start/worktrees.ts')
+  return (await loopTree(git, change))?.worktree ?? worktree
+}
+
 /** Seldom needed: only a tree that is left is looked at. */
 async function onlyIn(git: Git, tree: string, home: string): Promise<string[]> {
   const [{ onlyInTree }, { hiddenPaths }] = await Promise.all([
@@ -105,28 +119,18 @@ function broughtNothing({ message }: Finished): boolean {
   return message.startsWith('the loop has saved nothing')
 }
 
-/** The repair of a finish that was cut off has it in its words alone. */
-function squashOf({ commit, message }: Finished): string {
-  const [, told = ''] = /^the work is one commit now, ([0-9a-f]{12})/.exec(message) ?? []
-  return (commit ?? told).slice(0, 12)
-}
-
 /** Where no queue ever ran nothing is loaded. */
 export async function landedHere(site: Site, run: KnownRun): Promise<LandedWork | undefined> {
-  return hasQueue(site) ? (await import('./landed.ts')).landedWork(site, run) : undefined
+  return hasQueue(site.git) ? (await import('./landed.ts')).landedWork(site, run) : undefined
 }
 
 export async function parkedHere(site: Site, run: KnownRun): Promise<ParkedWork | undefined> {
-  return hasQueue(site) ? await (await import('./queue-entry.ts')).parkedWork(site.git, run) : undefined
+  return hasQueue(site.git) ? await (await import('./queue-entry.ts')).parkedWork(site.git, run) : undefined
 }
 
-/** What an agent made of a conflict and the queue refused is brought nowhere. */
+/** A conflict that the queue has found is brought by the queue, or not at all. */
 export async function refuseConflictHere(site: Site, run: KnownRun): Promise<void> {
-  if (hasQueue(site)) await (await import('./queue-entry.ts')).refuseConflict(site.git, run)
-}
-
-function hasQueue({ git }: Site): boolean {
-  return existsSync(join(git.gitCommonDir, 'ralph', 'queue'))
+  if (hasQueue(site.git)) await (await import('./queue-entry.ts')).refuseUnlanded(site.git, run)
 }
 
 /** Dear to load, and seldom what a look is for. `root`: where the work is, else where the user stands. */
@@ -166,9 +170,8 @@ export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]>
   const { leftInForce } = await import('../adapters/git/guard/left-in-force.ts')
   const live = await leftInForce({ git, folder: checkpointFolder(git.gitCommonDir, change) })
   if (live.length === 0) return []
-  const more = live.length > 5 ? ` and ${live.length - 5} more` : ''
   return [
-    `the attempt that died left settings or hooks that git uses: ${live.slice(0, 5).join(', ')}${more}; they stay active until ralph resume ${change} or ralph finish ${change} puts it back`,
+    `the attempt that died left settings or hooks that git uses: ${firstNames(live)}; they stay active until ralph resume ${change} or ralph finish ${change} puts it back`,
   ]
 }
 
@@ -186,6 +189,14 @@ async function hasMoved(git: Git, { state }: KnownRun): Promise<boolean> {
   if (origin?.ref === undefined || origin.commit === undefined) return true
   if (origin.commit === lastCheckpoint || adopted.length > 0) return true
   return (await readRef(git, origin.ref)) !== origin.commit
+}
+
+/** A hook of the user's, or they themselves, may have left the branch or renamed it. */
+async function squashedOn(git: Git, commit: string, original: string): Promise<string | undefined> {
+  if (original !== '' && (await isMerged(git, commit, original))) return original
+  return (await isMerged(git, commit, 'HEAD'))
+    ? (headRef(git)?.replace(/^refs\/heads\//, '') ?? '')
+    : undefined
 }
 
 async function isMerged(git: Git, branch: string, original: string): Promise<boolean> {

@@ -85,8 +85,9 @@ export async function skipWait(site: Site, change: string | undefined): Promise<
   }
   askToSkip(paths.skip, waiting.untilMs)
   const isHeard = await comesTrue(run, site, () => !existsSync(paths.skip))
+  const after = state.pause ? `it is paused, ralph resume ${name} continues` : `${waiting.agent} is asked now`
   return {
-    message: isHeard ? `${name} waits no longer: ${waiting.agent} is asked now.` : `${name} does not answer.`,
+    message: isHeard ? `${name} waits no longer: ${after}.` : `${name} does not answer.`,
     data: { skipped: isHeard, change_id: name },
   }
 }

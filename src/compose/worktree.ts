@@ -4,13 +4,14 @@ import { join, relative } from 'node:path'
 import { copyAll } from '../adapters/files/copy.ts'
 import { checkOut } from '../adapters/git/tree/check-out.ts'
 import type { Repository } from '../adapters/git/git.ts'
-import { clearStart, forgetStart } from '../adapters/git/start/started-tree.ts'
+import { clearStart, forgetStart, setUpMark } from '../adapters/git/start/started-tree.ts'
 import { addWorktree } from '../adapters/git/start/worktrees.ts'
 import type { Cage } from '../adapters/process/cage.ts'
 import type { Config } from '../config/options.ts'
 import { RalphError } from '../core/error.ts'
 import type { SetUpDone } from '../core/event.ts'
 import { limitsOf } from '../core/resource-limits.ts'
+import type { LoopRequest } from '../ui/app.ts'
 import { setUp } from './set-up.ts'
 import { openSite } from './site.ts'
 import type { Caging } from './cage.ts'
@@ -39,6 +40,7 @@ export async function enterWorktree(
   changeFolder: string,
   mode: 'start' | 'fresh' | 'resume',
   caging: Caging,
+  onSettingUp: LoopRequest['onSettingUp'],
 ): Promise<Entered> {
   const options = {
     timeoutMs: config.command_timeout * 1000,
@@ -87,7 +89,7 @@ export async function enterWorktree(
   const place = existsSync(cwd) ? cwd : repository.worktree
   try {
     const done = isNew
-      ? await setUpLoop(home, repository, config, caging(repository, run.change).gates)
+      ? await setUpLoop(home, repository, config, caging(repository, run.change).gates, onSettingUp)
       : undefined
     const site = await openSite(place, home.env, options)
     return {
@@ -110,20 +112,32 @@ async function setUpLoop(
   repository: Repository,
   config: Config,
   cage: Cage | undefined,
+  onSettingUp: LoopRequest['onSettingUp'] = () => () => undefined,
 ): Promise<SetUpDone | undefined> {
   const limits = limitsOf(config)
+  const stop = new AbortController()
   const { done, failed } = await setUp(home.git, home.git.at(repository), config, async (command) => {
     const { shellGates } = await import('../adapters/process/gates.ts')
     const gates = shellGates({
       cwd: repository.worktree,
       env: home.env,
       timeoutMs: config.iteration_timeout * 60_000,
+      hasOwnTemp: true,
       ...(cage !== undefined && { cage }),
       ...(limits !== undefined && { limits }),
     })
-    return await gates.check(command, {}, new AbortController().signal)
+    const over = onSettingUp(() => stop.abort())
+    try {
+      return await gates.check(command, { RALPH_RUN_ID: setUpMark(repository.worktree) }, stop.signal)
+    } finally {
+      over()
+    }
   })
   if (failed === undefined) return done
+  if (failed.outcome === 'stopped')
+    throw new RalphError('config', 'Stopped while the new work tree was set up.', {
+      hint: 'Nothing was touched: the new work tree is removed again.',
+    })
   throw new RalphError(
     'config',
     `The set-up \`${config.setup ?? ''}\` failed: ${failed.outputTail.trim().split('\n').at(-1) ?? ''}`,

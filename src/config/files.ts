@@ -69,7 +69,8 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
 
 function readIfThere(path: string): Buffer | undefined {
   try {
-    const stats = statSync(path)
+    const stats = statSync(path, { throwIfNoEntry: false })
+    if (stats === undefined) return undefined
     // A pipe in its place would be waited for, for ever.
     if (stats.isFile() && stats.size <= mostBytes) return readFileSync(path)
     throw configError(

@@ -4,6 +4,10 @@
 export const agentNames = ['claude', 'codex', 'opencode', 'gemini', 'command', 'acp', 'demo'] as const
 type AgentChoice = (typeof agentNames)[number]
 
+/** Hours, minutes, seconds: `90s`, `1h 30m`. */
+export const durationPattern =
+  /^(?=\d)(?:(\d+(?:\.\d+)?)\s*h)?\s*(?:(\d+(?:\.\d+)?)\s*m(?:in)?)?\s*(?:(\d+(?:\.\d+)?)\s*s)?$/
+
 /** By story id (`2`), or by change and story id (`add-login/2`). */
 export type StoryWishes = Readonly<
   Record<string, { readonly verify?: readonly string[]; readonly model?: string }>

@@ -1,4 +1,5 @@
 // Every setting of a loop, in one table: flags, config keys, RALPH_ variables, help, docs and the JSON Schema come from it.
+// Long because a setting has one row, and nothing of it stands elsewhere.
 import { agentNames } from './option.ts'
 import type { KindValues, OptionSpec } from './option.ts'
 
@@ -44,21 +45,21 @@ const options = {
     kind: 'minutes',
     value: 'MIN',
     default: 45,
-    help: 'time limit for one run of the agent, and for each gate, in minutes (fractions allowed)',
+    help: 'time limit for one run of the agent, and for each gate: minutes, or 90s, 1h',
   },
   idle_timeout: {
     group: 'Limits',
     kind: 'minutes_or_off',
     value: 'MIN',
     default: 10,
-    help: 'stop an agent that neither prints nor works for this many minutes; 0 = off',
+    help: 'stop an agent that neither prints nor works for this long: minutes, or 90s, 1h; 0 = off',
   },
   command_timeout: {
     group: 'Limits',
     kind: 'seconds',
     value: 'SEC',
     default: 60,
-    help: 'time limit for each git or openspec command, in seconds',
+    help: 'time limit for each git or openspec command: seconds, or 2m',
   },
   agent: {
     group: 'Agent',
@@ -273,7 +274,7 @@ const options = {
     kind: 'minutes_or_off',
     value: 'MIN',
     default: 360,
-    help: "how long to wait for a provider's limit to reset",
+    help: "how long to wait for a provider's limit to reset: minutes, or 90m, 8h",
   },
   story: {
     group: 'What to run',

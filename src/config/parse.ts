@@ -1,7 +1,7 @@
 // Turns what was written in a flag, a variable or a file into the value of a setting, or says what it should have been.
 import { RalphError } from '../core/error.ts'
 import { nearest } from '../core/nearest.ts'
-import { agentNames } from './option.ts'
+import { agentNames, durationPattern } from './option.ts'
 import { specOf } from './options.ts'
 import type { OptionKey } from './options.ts'
 import type { OptionKind, OptionSpec } from './option.ts'
@@ -51,7 +51,8 @@ const switchWords = new Map([
 function normalize(kind: OptionKind, raw: unknown): unknown {
   if (numeric.has(kind)) {
     // Only plain decimals: Number() alone would take '', '0x10' and '1e9'.
-    return typeof raw === 'string' && /^\s*\d+(\.\d+)?\s*$/.test(raw) ? Number(raw) : raw
+    if (typeof raw !== 'string') return raw
+    return /^\s*\d+(\.\d+)?\s*$/.test(raw) ? Number(raw) : (withUnits(kind, raw) ?? raw)
   }
   if (kind === 'switch' || kind === 'folder') {
     const word = typeof raw === 'string' ? switchWords.get(raw.trim().toLowerCase()) : undefined
@@ -64,6 +65,21 @@ function normalize(kind: OptionKind, raw: unknown): unknown {
   if (kind === 'stories') return stories(raw)
   return raw
 }
+
+/** `1h`, `90s`, `1h 30m`: as many of the setting's own unit. */
+function withUnits(kind: OptionKind, raw: string): number | undefined {
+  const inOne = secondsInOne.get(kind)
+  const [said, ...parts] = durationPattern.exec(raw.trim()) ?? []
+  if (inOne === undefined || said === undefined) return undefined
+  const [hours = 0, minutes = 0, seconds = 0] = parts.map((part: string | undefined) => Number(part ?? 0))
+  return (hours * 3600 + minutes * 60 + seconds) / inOne
+}
+
+const secondsInOne: ReadonlyMap<OptionKind, number> = new Map([
+  ['minutes', 60],
+  ['minutes_or_off', 60],
+  ['seconds', 1],
+])
 
 /** `story: 2` means the text 2; `story: 1.10` was read as the number 1.1 and must be quoted. */
 function texts(raw: unknown): unknown {

@@ -2,7 +2,7 @@
 import * as z from 'zod'
 import { once } from '../core/once.ts'
 import { optionKeys, specOf } from './options.ts'
-import { agentNames } from './option.ts'
+import { agentNames, durationPattern } from './option.ts'
 import type { OptionKind, OptionSpec } from './option.ts'
 
 /** Beyond this a Node timer fires at once instead of late. */
@@ -17,15 +17,15 @@ const kinds: Record<OptionKind, { readonly schema: () => z.ZodType; readonly wan
   positive: { schema: () => z.number().int().positive(), wants: 'a whole number, 1 or more, such as 10' },
   minutes: {
     schema: () => z.number().positive().max(mostMinutes),
-    wants: `minutes as a number above 0 and at most ${String(mostMinutes)}, such as 45 or 0.5`,
+    wants: `minutes as a number above 0 and at most ${String(mostMinutes)}, such as 45 or 0.5, or a time such as 90s, 45m or 1h`,
   },
   minutes_or_off: {
     schema: () => z.number().nonnegative().max(mostMinutes),
-    wants: `minutes as a number from 0 to ${String(mostMinutes)}, such as 10 or 0.5`,
+    wants: `minutes as a number from 0 to ${String(mostMinutes)}, such as 10 or 0.5, or a time such as 90s, 10m or 1h`,
   },
   seconds: {
     schema: () => z.number().positive().max(mostSeconds),
-    wants: `seconds as a number above 0 and at most ${String(mostSeconds)}, such as 60`,
+    wants: `seconds as a number above 0 and at most ${String(mostSeconds)}, such as 60, or a time such as 90s, 2m or 1h`,
   },
   usd: { schema: () => z.number().positive(), wants: 'dollars as a number above 0, such as 5 or 2.50' },
   size: {
@@ -93,6 +93,8 @@ function fileSchema(spec: OptionSpec): z.ZodType {
       z.string(),
       z.strictObject({ verify: z.union([line(), z.array(line())]).optional(), model: line().optional() }),
     )
+  if (spec.kind === 'minutes' || spec.kind === 'minutes_or_off' || spec.kind === 'seconds')
+    return z.union([schemaOf(spec), z.string().regex(durationPattern)])
   if (spec.kind === 'texts') return z.union([line(), schemaOf(spec)])
   if (spec.kind === 'agents') return z.union([z.enum(agentNames), line(), schemaOf(spec)])
   return schemaOf(spec)

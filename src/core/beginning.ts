@@ -33,6 +33,8 @@ export function started(state: LoopState, event: Of<'loop.started'>): StartedSta
     maxIterations: 0,
     storyId: undefined,
     retries: stuck ? {} : base.retries,
+    // Its user may have mended a gate since.
+    baselines: {},
     // Words that an interrupted or limited iteration never came to use are still the user's.
     feedback: event.feedback ?? base.feedback,
     current: undefined,

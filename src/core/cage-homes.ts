@@ -1,4 +1,5 @@
 // What of a home the cage knows by name: logins and keys that nobody needs there, the folders of each agent, caches of package managers.
+// Long because it is lists: one place to look whether something is seen, and nothing is decided here.
 
 /** Relative to the home, unless the variable says that it is elsewhere. */
 export interface HomePlace {
@@ -49,7 +50,7 @@ export const agentHomes: Readonly<Record<string, AgentHome>> = {
     settings: claude(
       ...list(
         'settings.json, settings.local.json, CLAUDE.md, rules, commands, agents, skills',
-        'hooks, plugins, output-styles, workflows',
+        'hooks, plugins, output-styles, workflows, local, chrome',
       ),
     ),
     copied: [at('.claude.json', 'CLAUDE_CONFIG_DIR', '.claude.json')],
@@ -93,20 +94,40 @@ export const agentHomes: Readonly<Record<string, AgentHome>> = {
   },
 }
 
-/** Of package managers and compilers: what is written there is seen by later builds outside of the cage. */
-export const caches: readonly HomePlace[] = [
+/** Made where one of the programs is there, which could not make it itself. */
+const usedBy = (programs: string, ...places: readonly HomePlace[]): Cache[] =>
+  places.map((place) => ({ ...place, by: programs.split(' ') }))
+
+export interface Cache extends HomePlace {
+  readonly by?: readonly string[]
+}
+
+/**
+ * Of package managers and compilers: what is written there is seen by later builds outside of the cage. Folders, not all of the tool's own one:
+ * beside them lie settings and logins, and scripts that it would run.
+ */
+export const caches: readonly Cache[] = [
   at('.cache', 'XDG_CACHE_HOME'),
   at('.npm', 'npm_config_cache'),
-  at('.yarn/berry'),
+  // All of these are in .cache, unless a variable says otherwise.
+  ...list('GOCACHE, PIP_CACHE_DIR, UV_CACHE_DIR, YARN_CACHE_FOLDER').map((name) => at('.cache', name)),
+  ...usedBy('yarn', at('.yarn/berry', 'YARN_GLOBAL_FOLDER')),
   at('.pnpm-store'),
-  at('.local/share/pnpm/store'),
-  at('.bun/install/cache', 'BUN_INSTALL_CACHE_DIR'),
-  at('.cargo/registry', 'CARGO_HOME', 'registry'),
-  at('.cargo/git', 'CARGO_HOME', 'git'),
-  at('go/pkg', 'GOPATH', 'pkg'),
-  at('.gradle/caches', 'GRADLE_USER_HOME', 'caches'),
-  at('.m2/repository'),
-  at('.nuget/packages', 'NUGET_PACKAGES'),
+  at('.local/state/pnpm'),
+  ...usedBy('pnpm', at('.local/share/pnpm/store', 'npm_config_store_dir')),
+  ...usedBy('bun', at('.bun/install/cache', 'BUN_INSTALL_CACHE_DIR')),
+  ...usedBy('cargo', ...below('.cargo', 'CARGO_HOME', ['registry', 'git'])),
+  ...usedBy('go', at('go/pkg', 'GOPATH', 'pkg'), at('go/pkg', 'GOMODCACHE')),
+  ...usedBy(
+    'gradle gradlew',
+    ...below(
+      '.gradle',
+      'GRADLE_USER_HOME',
+      'caches wrapper daemon native jdks notifications workers .tmp'.split(' '),
+    ),
+  ),
+  ...usedBy('mvn mvnw', at('.m2/repository'), at('.m2/wrapper')),
+  ...usedBy('dotnet', at('.nuget/packages', 'NUGET_PACKAGES')),
   at('.composer/cache'),
   at('Library/Caches'),
 ]
@@ -178,6 +199,9 @@ export const secrets: readonly HomePlace[] = list(
   '.cache/huggingface/token, .cache/huggingface/stored_tokens, .config/pypoetry/auth.toml, .android/adbkey, .config/fish/fish_variables, .cargo/credentials, .cargo/credentials.toml',
   '.pypirc, .gem/credentials, .m2/settings.xml, .m2/settings-security.xml, .jfrog',
   '.gradle/gradle.properties, .nuget/NuGet/NuGet.Config, .composer/auth.json, .bundle/config',
+  '.gradle/enterprise, .gradle/develocity, .config/pnpm/auth.ini, .local/share/uv/credentials, .local/share/gem/credentials',
+  '.sbt/.credentials, .ivy2/.credentials, .hex/hex.config, .pub-cache/credentials.json, .stack/upload/credentials.json',
+  '.conan2/credentials.json, .luarocks/upload_config.lua, .julia/servers, .foundry/keystores',
   '.pgpass, .my.cnf, .mylogin.cnf, .snowsql, .databrickscfg, .databricks, .dbt',
   '.config/sourcegraph, .config/linear, .slack, .config/Slack, .config/discord',
   '.config/Signal, .config/Element, .thunderbird, .config/evolution, .local/share/evolution',
@@ -219,6 +243,8 @@ export const movedSecrets: readonly HomePlace[] = [
 export const registrySettings: readonly HomePlace[] = [
   at('.npmrc', 'NPM_CONFIG_USERCONFIG'),
   at('.yarnrc.yml'),
+  at('.yarnrc'),
+  at('.config/pnpm/rc', 'XDG_CONFIG_HOME', 'pnpm/rc'),
 ]
 
 export function withoutLogins(text: string): string {
@@ -227,6 +253,32 @@ export function withoutLogins(text: string): string {
     .split('\n')
     .filter((line) => !isLogin.test(line))
     .join('\n')
+}
+
+/** One that git has read, and where. */
+export interface GitSettingFound {
+  readonly file: string
+  readonly key: string
+  /** In bytes (latin1). */
+  readonly value: string
+}
+
+/** As one file, in bytes (latin1): what was included is in it, but for what may be a login and lies where it cannot be seen. */
+export function gitSettingsText(
+  settings: readonly GitSettingFound[],
+  isSeen: (file: string) => boolean,
+): string {
+  const isLogin = /^credential\.|extraheader|token|passw|passphrase|smtppass|secret|cookie|:\/\/[^/\s]*@/i
+  const quoted = (text: string): string =>
+    `"${text.replaceAll(/["\\]/g, String.raw`\$&`).replaceAll('\n', String.raw`\n`)}"`
+  return settings
+    .filter(({ key }) => !/^include(?:if\..*)?\.path$/s.test(key))
+    .filter(({ file, key, value }) => isSeen(file) || !(isLogin.test(key) || isLogin.test(value)))
+    .map(({ key, value }) => {
+      const [, section = '', part, name = ''] = /^([^.]*)\.(?:(.*)\.)?([^.]*)$/s.exec(key) ?? []
+      return `[${section}${part === undefined ? '' : ` ${quoted(part)}`}]\n\t${name} = ${quoted(value)}\n`
+    })
+    .join('')
 }
 
 /** Only root can read them. */

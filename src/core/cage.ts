@@ -9,6 +9,8 @@ export interface CagePlaces {
   readonly hiddenFiles: readonly string[]
   /** To be seen, though they lie in something that is hidden. */
   readonly shown: readonly string[]
+  /** Those among what is shown that are links: they lead where they did. */
+  readonly links: readonly { readonly at: string; readonly to: string }[]
   readonly writable: readonly string[]
   /** Though they lie in something that can be written. */
   readonly readOnly: readonly string[]
@@ -22,9 +24,16 @@ export interface CagePlaces {
   readonly commonTemps: readonly string[]
 }
 
+/** What TMPDIR is in bubblewrap. */
+export function tempSeen({ commonTemps, temp }: Pick<CagePlaces, 'commonTemps' | 'temp'>): string {
+  return commonTemps[0] ?? temp
+}
+
 interface Mount {
   readonly at: string
   readonly words: readonly string[]
+  /** What it hides cannot be seen where it is not, either. */
+  readonly hides?: 'folder' | 'file'
 }
 
 /** What stands before the command. */
@@ -55,22 +64,54 @@ export function bwrapWords(
   ]
 }
 
-/** Parents before what they hold; of two for one place the later kind wins. */
+/**
+ * Parents before what they hold; of two for one place the later kind wins. With each bind bubblewrap reads the list of all mounts there are: what
+ * lies in something that is hidden is left out, and what hides a whole folder comes last.
+ */
 function mountsOf(places: CagePlaces, size: readonly string[]): readonly Mount[] {
   const bind = (how: string, from: string, at: string): Mount => ({ at, words: [how, from, at] })
   // Sealed by its rights: to mount it again as read-only costs a millisecond each.
-  const empty = (at: string): Mount => ({ at, words: ['--perms', '0555', ...size, '--tmpfs', at] })
+  const empty = (at: string): Mount => ({
+    at,
+    words: ['--perms', '0555', ...size, '--tmpfs', at],
+    hides: 'folder',
+  })
   const all: readonly Mount[] = [
     ...places.commonTemps.map((at) => bind('--bind', places.temp, at)),
     ...places.hiddenFolders.map(empty),
-    ...places.hiddenFiles.map((at) => bind('--ro-bind', places.nothing, at)),
-    ...places.shown.map((at) => bind('--ro-bind', at, at)),
-    ...[places.temp, ...places.writable].map((at) => bind('--bind', at, at)),
+    ...places.hiddenFiles.map((at): Mount => ({ ...bind('--ro-bind', places.nothing, at), hides: 'file' })),
+    ...places.links.map(({ at, to }): Mount => ({ at, words: ['--symlink', to, at] })),
+    // The user may take it away at this moment.
+    ...places.shown.map((at) => bind('--ro-bind-try', at, at)),
+    ...places.writable.map((at) => bind('--bind', at, at)),
+    // Each bind costs: it is not seen by its own name as well.
+    ...(tempSeen(places) === places.temp ? [bind('--bind', places.temp, places.temp)] : []),
     ...places.instead.map(({ at, from, isWritable }) => bind(isWritable ? '--bind' : '--ro-bind', from, at)),
     ...places.readOnly.map((at) => bind('--ro-bind', at, at)),
   ]
   const byPlace = new Map(all.map((mount) => [mount.at, mount]))
-  return [...byPlace.values()].sort((one, other) => (one.at < other.at ? -1 : 1))
+  const mounts: Mount[] = []
+  const above: Mount[] = []
+  const holders = new Set<Mount>()
+  for (const mount of [...byPlace.values()].sort((one, other) =>
+    inOrder(one.at) < inOrder(other.at) ? -1 : 1,
+  )) {
+    while (above.length > 0 && !isWithin(mount.at, above.at(-1)?.at ?? '')) above.pop()
+    const holder = above.at(-1)
+    if (mount.hides !== undefined && holder?.hides === 'folder') continue
+    // To be seen in what is seen already.
+    if (mount.words[0] === '--ro-bind-try' && holder?.words[0] === '--ro-bind-try') continue
+    if (holder !== undefined) holders.add(holder)
+    mounts.push(mount)
+    above.push(mount)
+  }
+  const isLast = (mount: Mount): boolean => mount.hides === 'folder' && !holders.has(mount)
+  return [...mounts.filter((mount) => !isLast(mount)), ...mounts.filter(isLast)]
+}
+
+/** A folder comes right before what it holds: `a/b` before `a.b`. */
+function inOrder(path: string): string {
+  return path.replaceAll('/', '\0')
 }
 
 /** The same as a profile of `sandbox-exec`: of two rules that meet, the later counts. */
@@ -83,7 +124,7 @@ export function seatbeltProfile(mode: CageMode, places: CagePlaces, proxyPort?: 
       at,
       lines: rules('deny', 'file-read* file-write*', [at]),
     })),
-    ...places.shown.map((at) => ({
+    ...[...places.links.map(({ at }) => at), ...places.shown].map((at) => ({
       at,
       lines: [...rules('allow', 'file-read*', [at]), ...rules('deny', 'file-write*', [at])],
     })),

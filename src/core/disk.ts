@@ -30,6 +30,7 @@ const troubles: Readonly<Record<string, Trouble>> = {
     message: 'The disk cannot be read or written',
     mend: 'Check the disk',
   },
+  ENXIO: { message: 'A pipe or a socket is in the place of a file', mend: 'Move it away' },
   EACCES: refused,
   EPERM: refused,
 }

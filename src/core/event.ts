@@ -39,6 +39,7 @@ const verdicts = [
   'interrupted', // stopped by the user, a signal, or a kill
   'budget',
   'kept', // manual mode: work kept without a promise
+  'refused', // a merge of two changes that the queue has not accepted: kept, the next try goes on from it
   'error', // ralph itself could not go on
 ] as const
 export type Verdict = (typeof verdicts)[number]
@@ -80,6 +81,8 @@ export const iterationSchema = z.looseObject({
   tokens_note: z.string().optional(),
   duration_ms: z.number().int().nonnegative(),
   history_rewritten: z.literal(true).optional(),
+  /** Complete, and nothing but its boxes changed: the agent's word is all there is. */
+  unchanged: z.literal(true).optional(),
   /** How often its agent claimed that the story was complete. */
   claims: z.number().int().positive().optional(),
 })
@@ -169,11 +172,11 @@ const standSchema = z.object({
   stirred: z.array(z.string()).optional(),
   /** Those of them that were not there before. */
   made: z.array(z.string()).optional(),
-  /** Why the attempt's work is no longer there; empty when it is. */
+  /** Why the attempt's work is no longer there; absent, or empty in older journals, when it is. */
   lost: z.string().optional(),
 })
 
-const totalsSchema = z.object({
+export const totalsSchema = z.object({
   iterations: z.number().int(),
   stories_done: z.number().int(),
   stories_total: z.number().int(),
@@ -208,8 +211,12 @@ export const setUpSchema = z.object({
 })
 export type SetUpDone = z.infer<typeof setUpSchema>
 
+/** A failed gate without the work of the attempt: it passes, fails in the same way, in another, or nobody can say. */
+const baselines = ['passed', 'same', 'other', 'unknown'] as const
+export type Baseline = (typeof baselines)[number]
+
 /** Events that the contract names: they leave the program (`--json`). */
-const publicBodies = [
+export const publicBodies = [
   z.object({
     type: z.literal('loop.started'),
     run_id: z.string(),
@@ -316,12 +323,30 @@ const publicBodies = [
     output_tail: z.string(),
     /** The failing test, where the format of its output is known. */
     failure: z
-      .object({ what: z.string(), message: z.array(z.string()), where: z.string().optional() })
+      .object({
+        what: z.string(),
+        message: z.array(z.string()),
+        where: z.string().optional(),
+        /** The other tests that fail. */
+        also: z.object({ total: z.number().int(), first: z.array(z.string()) }).optional(),
+      })
       .optional(),
     /** Lines of the whole output, which `ralph logs --gate` shows. */
     output_lines: z.number().int().nonnegative().optional(),
     /** As in `gate.started`; its time is part of the agent's then. */
     claim: z.number().int().positive().optional(),
+  }),
+  /** The gate that failed the attempt before is run once without its work, before the agent of this one is. */
+  z.object({ type: z.literal('baseline.started'), n: z.number().int(), command: z.string() }),
+  z.object({
+    type: z.literal('baseline.ended'),
+    n: z.number().int(),
+    command: z.string(),
+    outcome: z.enum(baselines),
+    exit_code: z.number().int().optional(),
+    duration_ms: z.number(),
+    /** One line, for people; empty when it passed. */
+    reason: z.string(),
   }),
   z.object({
     type: z.literal('checkpoint.saved'),
@@ -423,7 +448,7 @@ const privateBodies = [
     duration_ms: z.number().int().nonnegative(),
     ...agentEndedSchema.shape,
   }),
-  /** Files that came while the gates of a claim ran. */
+  /** Files that came while gates ran for a claim. */
   z.object({ type: z.literal('claim.stirred'), n: z.number().int(), made: z.array(z.string()) }),
   z.object({
     type: z.literal('attempt.kept'),
@@ -434,8 +459,8 @@ const privateBodies = [
     commits: z.array(z.string()),
     changed: z.boolean(),
     history_rewritten: z.boolean(),
-    /** The plan was deleted, emptied or made unreadable: nothing may be called done. */
-    spec_lost: z.string(),
+    /** The plan was deleted, emptied or made unreadable: nothing may be called done. Empty in older journals when it was not. */
+    spec_lost: z.string().optional(),
     /** Runnable tasks of the story that were open before the attempt: ticked by the agent / still open. */
     ticked: z.number().int(),
     still_open: z.number().int(),
@@ -451,10 +476,12 @@ const privateBodies = [
   z.object({
     type: z.literal('gates.checked'),
     n: z.number().int(),
-    /** Why not, with the end of the output, for the next prompt; empty when all passed. */
-    failed: z.string(),
+    /** Why not, with the end of the output, for the next prompt; absent, or empty in older journals, when all passed. */
+    failed: z.string().optional(),
     /** The same in one line, for people. */
     reason: z.string().optional(),
+    /** Which of them failed on the whole tree. */
+    gate: z.string().optional(),
     /** One could not be run at all: neither passed nor failed, and no retry can help. */
     could_not_run: z.boolean().optional(),
     ...standSchema.shape,
@@ -502,6 +529,8 @@ const privateBodies = [
   }),
   /** The human's word on a manual loop. */
   z.object({ type: z.literal('human.done') }),
+  /** What the merge queue found wrong with how an agent merged two changes. */
+  z.object({ type: z.literal('merge.refused'), problems: z.array(z.string()) }),
   /** A loop was found dead: its last sign of life, and what was still running of it when that was seen. */
   z.object({
     type: z.literal('loop.died'),

@@ -1,5 +1,6 @@
 // How each event changes the state: one exhaustive switch, no effects.
 import { planRead, started } from './beginning.ts'
+import { withPassed } from './baseline.ts'
 import { died, keptLate, prolonged, savedLate } from './death.ts'
 import { isTalk } from './cursor.ts'
 import type { TalkEvent } from './cursor.ts'
@@ -8,6 +9,7 @@ import { remember } from './git-memory.ts'
 import { checkpointRefused, gatesChecked } from './gating.ts'
 import { noteAdded } from './notes.ts'
 import { outcome } from './outcome.ts'
+import { accepted } from './policy.ts'
 import type { LoopState, StartedState } from './state.ts'
 import {
   enter,
@@ -56,6 +58,7 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
     if (event.type === 'attempt.kept') return keptLate(before, event)
     if (event.type === 'orphans.ended' || event.type === 'repair.began' || event.type === 'repair.ended')
       return { ...before, absence: prolonged(before.absence, event) }
+    if (event.type === 'merge.refused') return refused(before, event.problems)
     if (event.type !== 'human.done') return before
   }
   const state: StartedState = {
@@ -101,6 +104,8 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
     case 'failure.reported':
     case 'progress.reported':
       return patchCurrent(state, event.n, { lastActivity: event.time })
+    case 'baseline.ended':
+      return { ...state, baselines: { ...state.baselines, [event.command]: event.outcome } }
     case 'agent.ended':
       if (state.phase !== 'working' || state.current.n !== event.n) return state
       return enter(
@@ -124,11 +129,12 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
       return enter(state, { phase: 'saving', current })
     }
     case 'checkpoint.saved': {
-      const { commit, changed } = event
+      const { commit, changed, only_plan: isPlanOnly = false } = event
       if (state.phase !== 'saving' || state.current.n !== event.n) return state
       const gone = allGone({ gone: [...state.gone, ...state.current.kept.gone] }, event)
-      const current = { ...state.current, saved: { commit, changed } }
-      return enter({ ...state, gone }, { phase: 'recording', current })
+      const current = { ...state.current, saved: { commit, changed, isPlanOnly } }
+      const baselines = withPassed(state, current.storyId)
+      return enter({ ...state, gone, baselines }, { phase: 'recording', current })
     }
     case 'checkpoint.refused':
       return state.phase === 'saving' && state.current.n === event.n ? checkpointRefused(state, event) : state
@@ -176,20 +182,15 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
     case 'warning':
       return event.code === 'human_needed' ? reported(state) : state
     case 'human.done':
-      return enter(
-        {
-          ...state,
-          outcome: outcome('done', 'You marked it as done.', ''),
-          stories: state.stories.map((story) => ({ ...story, status: 'done' as const })),
-        },
-        { phase: 'completing' },
-      )
+      return enter({ ...state, ...accepted(state) }, { phase: 'completing' })
     case 'loop.died':
       return died(state, event)
     case 'orphans.ended':
     case 'repair.began':
     case 'repair.ended':
       return { ...state, absence: prolonged(state.absence, event) }
+    case 'baseline.started':
+    case 'merge.refused':
     case 'gate.started':
     case 'gate.ended':
     case 'choice.needed':
@@ -206,4 +207,17 @@ function allGone(
   { gone: found = [] }: { readonly gone?: StartedState['gone'] | undefined },
 ): StartedState['gone'] {
   return [...gone, ...found.filter(({ path }) => !gone.some((each) => each.path === path))]
+}
+
+/** Its agent said that it was complete; the queue has looked. */
+function refused(state: StartedState, problems: readonly string[]): StartedState {
+  const why = problems.join('; ')
+  const last = state.iterations.at(-1)
+  return {
+    ...state,
+    outcome: outcome('human', `The merge was refused: ${why}.`, 'What to do: ralph queue'),
+    iterations: state.iterations.map((each) =>
+      each === last && each.verdict === 'complete' ? { ...each, verdict: 'refused', reason: why } : each,
+    ),
+  }
 }

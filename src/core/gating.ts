@@ -12,19 +12,20 @@ type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 export const maxRounds = 3
 
 export function gatesChecked(state: KeptState, event: Of<'gates.checked'>): StartedState {
-  const { stirred: paths = [], failed: failure } = event
+  const { stirred: paths = [] } = event
+  const failure = event.failed || undefined
   const ownFiles = stirredAgain(state, event)
   const current = stirred({ ...state.current, rounds: state.current.rounds + 1, ownFiles }, event)
-  const reason = event.reason ?? failure
+  const reason = event.reason ?? failure ?? ''
   const isLast = current.rounds >= maxRounds
-  const isOver = failure === '' && (paths.length === 0 || (isLast && isOwn(paths, ownFiles)))
+  const isOver = failure === undefined && (paths.length === 0 || (isLast && isOwn(paths, ownFiles)))
   if (state.stop !== undefined && !isOver) return interruptedAttempt(state, current)
   if (event.lost) return failAttempt(state, current, event.lost)
   if (isOver) {
     const gateFiles = [...new Set([...state.gateFiles, ...paths])]
     return enter({ ...state, gateFiles }, { phase: 'settling', current })
   }
-  if (failure === '')
+  if (failure === undefined)
     return isLast
       ? failAttempt(state, current, neverStill(paths))
       : enter(state, { phase: 'gating', current })
@@ -39,7 +40,14 @@ export function gatesChecked(state: KeptState, event: Of<'gates.checked'>): Star
   }
   return enter(state, {
     phase: 'reverting',
-    current: { ...current, verdict: 'gate_failed', reason, tellsNext: true, tells: failure },
+    current: {
+      ...current,
+      verdict: 'gate_failed',
+      reason,
+      tellsNext: true,
+      tells: failure,
+      ...(event.gate !== undefined && { failedGate: { gate: event.gate, reason } }),
+    },
   })
 }
 
@@ -65,7 +73,7 @@ function neverStill(paths: readonly string[]): string {
   return `files changed during each of ${maxRounds} runs of the gates, so that no run has passed on what would be saved: ${listed(paths)}. A gate must leave the files as they are when it runs again; what it writes each time belongs in .gitignore`
 }
 
-function listed(paths: readonly string[]): string {
+export function listed(paths: readonly string[]): string {
   return `${paths.slice(0, 5).join(', ')}${paths.length > 5 ? ' …' : ''}`
 }
 
@@ -85,8 +93,8 @@ export function checkpointRefused(state: KeptState, event: Of<'checkpoint.refuse
 
 function stirred(
   current: KeptTurn,
-  { tree, stirred = [], lost = '' }: Of<'gates.checked' | 'checkpoint.refused'>,
+  { tree, stirred = [], lost }: Of<'gates.checked' | 'checkpoint.refused'>,
 ): KeptTurn {
-  const isStirred = current.isStirred || stirred.length > 0 || lost !== ''
+  const isStirred = current.isStirred || stirred.length > 0 || Boolean(lost)
   return { ...current, isStirred, ...(tree !== undefined && { tree }) }
 }

@@ -1,5 +1,6 @@
 // The loop as a pure function: reduce(state, event) gives the next state and the commands that are now due.
 import type { EventBody, LoopEvent } from './event.ts'
+import { dueBaseline, toldFailure } from './baseline.ts'
 import { completeEvent, reportsOf } from './outcome.ts'
 import { firstBack, gatesOf, modelOf, pickAgent } from './limits.ts'
 import { evolve } from './evolve.ts'
@@ -33,6 +34,8 @@ export type Command =
       /** Undefined: the agent's own. */
       readonly model: string | undefined
       readonly previousFailure?: string
+      /** The gate to run first, without the agent's work, and how it has failed with it. */
+      readonly compares?: { readonly gate: string; readonly reason: string }
       readonly feedback?: string
     }
   | { readonly do: 'end_agent'; readonly why: 'budget' }
@@ -181,6 +184,8 @@ function iterationCommand(state: IterationState): Command {
   switch (state.phase) {
     case 'working': {
       const feedback = feedbackFor(state, n)
+      const previousFailure = toldFailure(state, storyId)
+      const compares = dueBaseline(state)
       return {
         do: 'run_agent',
         n,
@@ -189,7 +194,8 @@ function iterationCommand(state: IterationState): Command {
         attempts: state.current.attempts,
         agent: state.current.agent,
         model: modelOf(state.settings, state.current.agent, storyId),
-        ...(state.failure?.storyId === storyId && { previousFailure: state.failure.reason }),
+        ...(previousFailure !== undefined && { previousFailure }),
+        ...(compares !== undefined && { compares }),
         ...(feedback !== undefined && { feedback }),
       }
     }

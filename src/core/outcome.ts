@@ -17,6 +17,9 @@ export function stoppedBy(signal: keyof typeof stopExits): string {
   return signal === 'SIGHUP' ? 'stopped by a closed terminal (SIGHUP)' : 'stopped by ralph stop'
 }
 
+/** Of a loop that was killed, once a look has written that down. */
+export const killedExit = 137
+
 const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: number]> = {
   done: ['done', 0],
   retries: ['stuck', 3],
@@ -29,7 +32,7 @@ const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: n
   missing: ['stopped', 6],
   model: ['stopped', 6],
   signal: ['stopped', 143],
-  killed: ['stopped', 137],
+  killed: ['stopped', killedExit],
   gate: ['stopped', 1],
   error: ['stopped', 1],
 }
@@ -38,6 +41,7 @@ const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: n
 export const lastingWarnings: ReadonlySet<string> = new Set([
   'commit_off',
   'config_changed',
+  'converted',
   'gate_changed',
   'git_settings',
   'hidden_work',
@@ -116,6 +120,17 @@ function endOf(state: StartedState): Outcome {
   return state.outcome ?? outcome('error', 'the loop ended without an outcome', '')
 }
 
+/** Of the stories that it was asked for; else as OpenSpec counts them. */
+function tasksOf(state: StartedState): { tasks_done: number; tasks_total: number } {
+  if (state.settings.stories.length === 0)
+    return { tasks_done: state.tasksDone, tasks_total: state.tasksTotal }
+  const stories = selectedStories(state)
+  return {
+    tasks_done: stories.reduce((sum, story) => sum + story.tasks_done, 0),
+    tasks_total: stories.reduce((sum, story) => sum + story.tasks_total, 0),
+  }
+}
+
 /** What a person asks first: why, and what came of it. */
 export function resultOf(state: StartedState): Pick<Complete, 'reason' | 'stop_reason' | 'totals'> {
   const stories = selectedStories(state)
@@ -128,8 +143,7 @@ export function resultOf(state: StartedState): Pick<Complete, 'reason' | 'stop_r
       iterations: state.iterations.length,
       stories_done: stories.filter((story) => story.status === 'done').length,
       stories_total: stories.length,
-      tasks_done: state.tasksDone,
-      tasks_total: state.tasksTotal,
+      ...tasksOf(state),
       tokens: totalTokens(state),
       ...(state.iterations.some((iteration) => iteration.tokens_estimated) && { tokens_estimated: true }),
       ...(cost !== undefined && { cost_usd: cost }),

@@ -155,11 +155,11 @@ export interface StandFacts {
   readonly isUndone: boolean
 }
 
-/** Why there is nothing to save any more, as one clause; empty when there is. */
-export function lossOf({ head, stashed, isUndone }: StandFacts): string {
+/** Why there is nothing to save any more, as one clause. */
+export function lossOf({ head, stashed, isUndone }: StandFacts): string | undefined {
   const safe = 'the attempt is kept'
   if (head !== undefined) return `${headWords(head, 'gates')}; ${safe}`
   if (stashed.length > 0)
     return `somebody stashed the work tree while the gates ran (${stashed.join(', ')}); ${safe}, and so is the entry`
-  return isUndone ? `the attempt's work was undone in the work tree before it was saved; ${safe}` : ''
+  return isUndone ? `the attempt's work was undone in the work tree before it was saved; ${safe}` : undefined
 }

@@ -1,10 +1,13 @@
 // What comes next when the loop is between two iterations: the rules and the precedence of contract 3.
 import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
+import { isRed } from './baseline.ts'
 import { firstBack, pickAgent, untilOf } from './limits.ts'
 import { outcome, stopExits, stoppedBy } from './outcome.ts'
+import { hasMerge } from './story.ts'
 import type { StartedState, Outcome } from './state.ts'
 import { selectedStories, totalCostUsd } from './state.ts'
 import { overshoots } from './usage.ts'
+import { minutes } from './verdict.ts'
 
 export type Decision =
   | { readonly go: 'story'; readonly storyId: string }
@@ -42,12 +45,15 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
     return end(outcome('error', 'the loop has no story to run', `Type: ralph show ${state.changeId}`))
   }
   const failedStory = last?.record.story_id ?? story.id
+  const gate = state.failure?.gate?.gate ?? ''
   if (!isManual(state) && (state.retries[failedStory] ?? 0) > settings.max_retries) {
     return end(
       outcome(
         'retries',
         `Story ${failedStory} failed ${failures(state, failedStory)}; last: ${last?.record.reason ?? 'see ralph history'}`,
-        `To try again: ${resume}`,
+        isRed(state.baselines[gate])
+          ? `${gate} fails without the agent's work, too: fix that first, then type: ${resume}`
+          : `To try again: ${resume}`,
         { storyId: failedStory },
       ),
     )
@@ -172,7 +178,7 @@ function waitOrEnd(
   return end(
     outcome(
       'limit',
-      `${why}. Waiting would take longer than --limit-wait ${allowedMin} minutes.`,
+      `${why}. Waiting would take longer than ${minutes(allowedMin)} (--limit-wait).`,
       `Nothing is lost. Later: ralph resume ${state.changeId}`,
     ),
   )
@@ -217,6 +223,20 @@ export function interruptedOutcome(state: StartedState): Outcome {
 
 export function isManual(state: StartedState): boolean {
   return state.settings.done_criteria === 'manual'
+}
+
+/** Asked for by the merge queue, which judges it, too. */
+export function isMerge(state: StartedState): boolean {
+  return isManual(state) && hasMerge(state.stories)
+}
+
+/** By whoever decides: the user, or for a merge the queue. */
+export function accepted(state: StartedState): Pick<StartedState, 'stories'> & { readonly outcome: Outcome } {
+  const words = isMerge(state) ? 'Both sides are merged.' : 'You marked it as done.'
+  return {
+    stories: state.stories.map((story) => (story.status === 'open' ? { ...story, status: 'done' } : story)),
+    outcome: outcome('done', words, ''),
+  }
 }
 
 const retried: ReadonlySet<Verdict> = new Set([

@@ -1,7 +1,7 @@
 // What is due in the merge queue now: loops to start, conflicts to resolve, changes to land; and how it ends.
 // Long because the rules decide for the same entries: who reads one reads the others, too.
 import type { SetUpDone } from './event.ts'
-import { signalExits } from './outcome.ts'
+import { killedExit, signalExits } from './outcome.ts'
 import type { parkedFor, QueueBody } from './queue-event.ts'
 import { mostMoves, isBusy, type Entry, type EntryState, type QueueState } from './queue.ts'
 
@@ -121,9 +121,13 @@ function moneyOf({ reservedUsd, maxCostUsd }: Entry): { readonly money?: Money }
   return maxCostUsd === undefined ? {} : { money: { reservedUsd, maxCostUsd } }
 }
 
-/** Stopped or at a limit while no queue was there: who types `ralph up` wants it to go on. */
-function goesOn({ isLeft }: Entry, { loop, exitCode = 0 }: LoopFacts): boolean {
-  return isLeft === true && loop === 'ended' && (isStop(exitCode) || exitCode === 6)
+/** Stopped, killed or at a limit while no queue was there: who types `ralph up` wants it to go on. */
+function goesOn({ isLeft }: Entry, facts: LoopFacts): boolean {
+  return isLeft === true && isForUp(facts)
+}
+
+function isForUp({ loop, exitCode = 0 }: LoopFacts): boolean {
+  return loop === 'ended' && (isStop(exitCode) || exitCode === 6 || exitCode === killedExit)
 }
 
 function isStop(exitCode: number): boolean {
@@ -131,11 +135,12 @@ function isStop(exitCode: number): boolean {
 }
 
 function endWords({ exitCode = 0, reason = 'its loop failed' }: LoopFacts): string {
+  if (exitCode === killedExit) return 'its loop was killed'
   return isStop(exitCode) ? 'its loop was stopped' : reason.replace(/\.$/, '')
 }
 
 /** Tries of one conflict, then a person looks at it. */
-const mostTries = 2
+export const mostTries = 2
 
 function resolveSteps(state: QueueState, entry: Entry, all: QueueFacts): readonly QueueStep[] {
   const { change, conflict, tries } = entry
@@ -185,8 +190,8 @@ function conflictParked(
   return parked(
     change,
     'failed',
-    `conflict in ${paths.join(', ')}: ${why}`,
-    byHand(change, paths, facts?.folder),
+    `conflict in ${paths.join(', ')}: ${paths.length === 1 ? why.replaceAll(`${paths[0]} has`, 'it has') : why}`,
+    byHand(change, paths, facts?.folder, { isWhole: !why.includes('conflict markers') }),
   )
 }
 
@@ -195,10 +200,17 @@ export function byHand(
   change: string,
   paths: readonly string[],
   folder: string | undefined,
-  again = `ralph queue retry ${change}`,
+  {
+    isWhole = false,
+    again = `ralph queue retry ${change}`,
+  }: {
+    /** Somebody may find it right as it is. */
+    readonly isWhole?: boolean
+    readonly again?: string
+  } = {},
 ): string {
   const files = `${paths.join(', ') || 'what is wrong'} in ${folder ?? `a checkout of ralph/${change}`}`
-  return `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'} (or leave it, if it is right as it is), then:\ngit ${folder === undefined ? '' : `-C ${folder} `}commit --allow-empty -am "Both sides" && ${again}`
+  return `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'}${isWhole ? ' (or leave it, if it is right as it is)' : ''}, then:\ngit ${folder === undefined ? '' : `-C ${folder} `}commit --allow-empty -am "Both sides" && ${again}`
 }
 
 function isDone({ loop, exitCode }: LoopFacts): boolean {
@@ -325,7 +337,7 @@ function waitsFor(
 }
 
 /** Which of those that it depends on has not landed where it lands; empty where all have. */
-function comesAfter(state: QueueState, { after, target }: Entry): string {
+export function comesAfter(state: QueueState, { after, target }: Entry): string {
   for (const name of after) {
     const other = state.entries.find((each) => each.change === name)
     if (other === undefined) continue
@@ -386,6 +398,8 @@ export function seenEntry(
   entry: Entry,
   facts: LoopFacts,
   isAlive: boolean,
+  /** What it waits for now, by `comesAfter`. */
+  after: string,
 ): Pick<Entry, 'state' | 'why' | 'hint'> {
   const { state, why, hint } = entry
   if (isAlive || ['landed', 'parked', 'removed'].includes(state)) return { state, why, hint }
@@ -394,8 +408,7 @@ export function seenEntry(
     if (facts.loop === 'dead') return { state: 'waiting', why: 'its loop was killed', hint: '' }
     const exitCode = facts.exitCode ?? 0
     if (facts.loop === 'ended' && exitCode !== 0 && state === 'running') {
-      const isForUp = isStop(exitCode) || exitCode === 6
-      return isForUp
+      return isForUp(facts)
         ? { state: 'waiting', why: endWords(facts), hint: '' }
         : { state: 'parked', why: endWords(facts), hint: wayOut(entry.change, exitCode) }
     }
@@ -403,11 +416,12 @@ export function seenEntry(
       return { state: 'waiting', why: endWords(facts), hint: '' }
     if (facts.loop === 'none') return { state: 'waiting', why: 'its loop has not begun', hint: '' }
   }
-  // What it is to come after has not landed: that has not changed since.
-  const isAfter = (state === 'waiting' || state === 'done') && entry.after.length > 0 && why !== ''
+  // Somebody moves what it is to land on: only a person knows who.
+  if (state === 'done' && entry.moves >= mostMoves) return { state, why, hint }
+  const isAfter = (state === 'waiting' || state === 'done') && after !== ''
   return {
     state: state === 'waiting' || entry.unresolved !== undefined ? 'waiting' : 'done',
-    why: isAfter ? why : 'waits for ralph up',
+    why: isAfter ? after : 'waits for ralph up',
     hint: '',
   }
 }

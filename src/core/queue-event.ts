@@ -18,6 +18,10 @@ const bodies = () =>
       land: z.enum(['squash', 'merge']),
       lands: z.boolean(),
       max_cost_usd: z.number().positive().optional(),
+      /** Given to this `ralph up`: for all that it runs and lands. */
+      gates: z.array(z.string()).optional(),
+      /** What each change that is to run or to land has to pass: with its own loop's, and those it was queued with before. */
+      proven: z.array(z.object({ change, gates: z.array(z.string()) })).optional(),
       /** Of a queue without gates: a command that would make one; empty where there is none. */
       gate_found: z.string().optional(),
     }),
@@ -27,7 +31,11 @@ const bodies = () =>
       after: z.array(change),
       /** Where it lands; undefined: where the queue was opened for. */
       target: z.string().optional(),
+      /** That it is queued with: they stay with it. */
+      gates: z.array(z.string()).optional(),
     }),
+    /** Gates that it was queued with hold no longer: somebody has named others. */
+    z.object({ type: z.literal('gates.dropped'), change, gates: z.array(z.string()) }),
     /** `why`: where nobody has asked for it. */
     z.object({ type: z.literal('entry.removed'), change, why: z.string().optional() }),
     /** Before all others that can run. */

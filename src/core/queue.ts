@@ -79,6 +79,8 @@ export interface Entry {
   readonly refused?: string
   /** Of its own loop, before an agent was asked to resolve a conflict. */
   readonly gates: readonly string[]
+  /** That it was queued with, and each that has refused it: they hold until somebody names others. */
+  readonly given: readonly string[]
   /** How often one was asked to. */
   readonly tries: number
   /** Its landing was begun: it may have happened. */
@@ -113,6 +115,8 @@ export interface QueueState {
   readonly land: 'squash' | 'merge'
   readonly lands: boolean
   readonly maxCostUsd: number | undefined
+  /** For all that it runs and lands. */
+  readonly gates: readonly string[]
   readonly entries: readonly Entry[]
   readonly landed: Readonly<Record<string, LandedOn>>
   readonly halted: { readonly why: string; readonly hint: string } | undefined
@@ -125,6 +129,7 @@ export const emptyQueue: QueueState = {
   land: 'squash',
   lands: true,
   maxCostUsd: undefined,
+  gates: [],
   entries: [],
   landed: {},
   halted: undefined,
@@ -141,6 +146,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
         land: event.land,
         lands: event.lands,
         maxCostUsd: event.max_cost_usd,
+        gates: event.gates ?? [],
         halted: undefined,
         // Whoever opens it anew wants those that waited for a target to stand still to be tried again.
         entries: state.entries.map((entry) => ({
@@ -148,6 +154,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
           target: entry.target || event.target,
           spawns: 0,
           moves: 0,
+          ...(!isOver(entry) && { given: joined(entry.given, event.gates) }),
           ...(isBusy(entry) && { isLeft: true as const }),
           ...((entry.state === 'landed' || entry.state === 'removed') && { isPast: true as const }),
         })),
@@ -169,6 +176,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
         entries: [...state.entries, ...rebuilt(event)],
       }
     case 'entry.removed':
+    case 'gates.dropped':
     case 'entry.first':
     case 'entry.retried':
     case 'entry.ordered':
@@ -234,6 +242,7 @@ function added(state: QueueState, event: Extract<QueueEvent, { type: 'entry.adde
     ...(known?.refused !== undefined && { refused: known.refused }),
     ...(known?.unresolved !== undefined && { unresolved: known.unresolved }),
     gates: known?.gates ?? [],
+    given: joined(known?.given ?? [], event.gates),
     ...(known !== undefined &&
       known.isPast !== true && {
         costUsd: known.costUsd,
@@ -241,6 +250,10 @@ function added(state: QueueState, event: Extract<QueueEvent, { type: 'entry.adde
       }),
   }
   return [...entries.filter((each) => each !== known), entry]
+}
+
+function joined(known: readonly string[], more: readonly string[] = []): readonly string[] {
+  return [...new Set([...known, ...more])]
 }
 
 /** Nothing more happens to it by itself. */
@@ -274,11 +287,12 @@ function blankEntry(name: string, target: string, place: number): Entry {
     tries: 0,
     generated: [],
     gates: [],
+    given: [],
     isLanding: false,
   }
 }
 
-function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState): Entry {
+function changed(entry: Entry, event: OfEntry, { entries, target, gates }: QueueState): Entry {
   // What was under way when it was taken out brings it back only by having landed.
   if (entry.state === 'removed' && event.type !== 'landed') return entry
   const { candidate, conflict, parkedFor: _, isTakenBack: __, isLeft: ___, over: ____, ...plain } = entry
@@ -287,6 +301,8 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
     case 'entry.removed':
       // A loop that runs goes on, and may spend what it was given.
       return { ...quiet, state: 'removed' }
+    case 'gates.dropped':
+      return { ...entry, given: entry.given.filter((gate) => !event.gates.includes(gate)) }
     case 'entry.first':
       return { ...entry, place: Math.min(0, ...entries.map(({ place }) => place)) - 1 }
     case 'entry.retried':
@@ -319,6 +335,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         ...quiet,
         ...(conflict !== undefined && { conflict: { ...conflict, isBegun: true } }),
         state: conflict === undefined ? 'running' : 'resolving',
+        given: joined(entry.given, gates),
         slot: event.slot,
         spawns: entry.spawns + (event.base === undefined ? 0 : 1),
         ...(event.over !== undefined && { over: event.over }),
@@ -335,7 +352,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         costUsd: costAfter(entry, event.cost_usd),
       }
     case 'candidate.began':
-      return { ...quiet, state: 'merging' }
+      return { ...quiet, state: 'merging', given: joined(entry.given, gates) }
     case 'candidate.conflicted': {
       const { base, tip, paths, marked, said, generated = entry.generated } = event
       const about = { base, tip, paths, marked, generated, ...(said !== undefined && { said }) }
@@ -348,7 +365,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         earlierUsd: entry.costUsd,
         tries: entry.tries + 1,
         generated,
-        gates: [...new Set([...entry.gates, ...(event.gates ?? [])])],
+        gates: joined(entry.gates, event.gates),
         conflict: begins,
         unresolved: begins,
       }
@@ -375,7 +392,8 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         candidate: { commit: event.commit, base: event.base, tip: event.tip, passed: [] },
       }
     case 'candidate.gated':
-      return candidate === undefined || event.outcome !== 'passed'
+      if (event.outcome !== 'passed') return { ...entry, given: joined(entry.given, [event.gate]) }
+      return candidate === undefined
         ? entry
         : { ...entry, candidate: { ...candidate, passed: [...candidate.passed, event.gate] } }
     case 'base.moved':
@@ -385,8 +403,8 @@ function changed(entry: Entry, event: OfEntry, { entries, target }: QueueState):
         moves: entry.moves + 1,
         isLanding: false,
         ...(entry.moves + 1 >= mostMoves && {
-          why: `waits: its target or its branch was moved ${mostMoves} times while it was gated`,
-          hint: 'When nothing else moves them: ralph up',
+          why: `waits: its target or its branch was moved ${mostMoves} times while it was tested`,
+          hint: 'By you, or by a gate? When nothing moves them any more: ralph up',
         }),
       }
     case 'landing.began':

@@ -15,6 +15,8 @@ export interface RunHistory {
   readonly current?: { readonly n: number; readonly story_id: string }
   /** By iteration: what its gates took. */
   readonly gates_ms?: ReadonlyMap<number, number>
+  /** By iteration: what the user's own agent was called then; a resume may name another. */
+  readonly programs?: ReadonlyMap<number, string>
   /** By story: what its checkpoints changed. */
   readonly files?: ReadonlyMap<string, readonly string[]>
 }
@@ -56,6 +58,8 @@ export interface AttemptReport {
   readonly n: number
   readonly attempt: number
   readonly agent: string
+  /** Of a program of the user's own: its name. */
+  readonly agent_program?: string
   readonly verdict: Verdict
   /** Whether its work stayed in the tree. */
   readonly kept: boolean
@@ -71,6 +75,8 @@ export interface AttemptReport {
   readonly tokens_estimated: boolean
   readonly cost_usd?: number
   readonly commits: number
+  /** Complete, and nothing but its boxes changed. */
+  readonly unchanged?: true
 }
 
 export interface StoryReport extends Spending {
@@ -121,7 +127,10 @@ export function runReport(history: RunHistory): RunReport {
   const startMs = first === undefined ? 0 : epochMs(first.started)
   const byStory = new Map<string, AttemptReport[]>()
   const attempts = iterations.map((iteration) => {
-    const attempt = attemptReport(iteration, startMs, history.gates_ms?.get(iteration.n))
+    const attempt = attemptReport(iteration, startMs, {
+      gatesMs: history.gates_ms?.get(iteration.n),
+      program: history.programs?.get(iteration.n),
+    })
     const own = byStory.get(iteration.story_id)
     if (own === undefined) byStory.set(iteration.story_id, [attempt])
     else own.push(attempt)
@@ -137,7 +146,11 @@ export function runReport(history: RunHistory): RunReport {
     ...(history.about !== undefined && { about: history.about }),
     started: first?.started ?? '',
     ended: iterations.at(-1)?.ended ?? '',
-    wall_ms: attempts.reduce((latest, attempt) => Math.max(latest, attempt.to_ms), 0),
+    // Stamps are whole seconds: what the attempts took is known better.
+    wall_ms: attempts.reduce(
+      (latest, attempt) => Math.max(latest, attempt.to_ms),
+      tookMs(spending(attempts)),
+    ),
     stories_done: stories.filter((story) => story.status === 'done').length,
     stories_total: stories.length,
     totals: {
@@ -189,11 +202,6 @@ export function notKept(iterations: readonly IterationRecord[]): Spending {
   )
 }
 
-/** An iteration whose agent could not ask its model tried nothing: the same attempt comes again. */
-export function countAttempts(attempts: readonly Pick<AttemptReport, 'verdict'>[]): number {
-  return attempts.filter(({ verdict }) => verdict !== 'limit' && verdict !== 'fatal').length
-}
-
 /** The plan's stories in their order, then those that only the history knows. */
 function knownStories(stories: readonly StorySummary[], iterations: readonly IterationRecord[]) {
   const planned = new Set(stories.map((story) => story.id))
@@ -204,12 +212,20 @@ function knownStories(stories: readonly StorySummary[], iterations: readonly Ite
   ]
 }
 
-function attemptReport(iteration: IterationRecord, startMs: number, gatesMs = 0): AttemptReport {
+function attemptReport(
+  iteration: IterationRecord,
+  startMs: number,
+  {
+    gatesMs = 0,
+    program,
+  }: { readonly gatesMs?: number | undefined; readonly program?: string | undefined } = {},
+): AttemptReport {
   const from = Math.max(0, epochMs(iteration.started) - startMs)
   return {
     n: iteration.n,
     attempt: iteration.attempt,
     agent: iteration.agent,
+    ...(iteration.agent === 'command' && program !== undefined && { agent_program: program }),
     verdict: iteration.verdict,
     kept: keepsWork[iteration.verdict],
     reason: iteration.reason,
@@ -224,7 +240,17 @@ function attemptReport(iteration: IterationRecord, startMs: number, gatesMs = 0)
     tokens_estimated: iteration.tokens_estimated === true,
     ...(iteration.cost_usd !== undefined && { cost_usd: iteration.cost_usd }),
     commits: iteration.commits.length,
+    ...(iteration.unchanged === true && { unchanged: true as const }),
   }
+}
+
+/** The stories of which the agent's word is all there is: nothing that was kept of them changed a file. */
+export function wordOnly(
+  attempts: readonly Readonly<Pick<IterationRecord, 'story_id' | 'verdict' | 'unchanged'>>[],
+): readonly string[] {
+  const kept = attempts.filter(({ verdict }) => keepsWork[verdict])
+  const changed = new Set(kept.filter(({ unchanged }) => unchanged !== true).map(({ story_id: id }) => id))
+  return [...new Set(kept.map(({ story_id: id }) => id))].filter((id) => !changed.has(id))
 }
 
 /** A table, so that a new verdict has to be decided here. */
@@ -233,6 +259,7 @@ export const keepsWork: Readonly<Record<Verdict, boolean>> = {
   partial: true,
   progress: true,
   kept: true,
+  refused: true,
   failed: false,
   gate_failed: false,
   none: false,

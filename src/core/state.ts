@@ -1,6 +1,7 @@
 // The state of one loop: everything the reducer knows, all of it derived from events.
 import type {
   AgentEnded,
+  Baseline,
   GoneFile,
   IterationRecord,
   LoopStatus,
@@ -33,7 +34,7 @@ export interface Current {
   readonly usage?: UsageFigures
   /** How often its agent has claimed that the story is complete. */
   readonly claims: number
-  /** Files that came while the gates of its claims ran. */
+  /** Files that came while gates ran for its claims. */
   readonly madeByClaims?: readonly string[]
   readonly ended?: AgentEnded & { readonly now_ms: number; readonly duration_ms: number }
   readonly kept?: Kept
@@ -51,7 +52,14 @@ export interface Current {
   readonly tellsNext: boolean
   /** What the next prompt is told, where that is more than the reason. */
   readonly tells?: string
-  readonly saved?: { readonly commit: string; readonly changed: boolean }
+  readonly failedGate?: FailedGate
+  readonly saved?: { readonly commit: string; readonly changed: boolean; readonly isPlanOnly: boolean }
+}
+
+interface FailedGate {
+  readonly gate: string
+  /** In one line. */
+  readonly reason: string
 }
 
 interface Kept {
@@ -128,7 +136,11 @@ interface Progress {
   readonly storyId: string | undefined
   /** Retries used, by story id. */
   readonly retries: Readonly<Record<string, number>>
-  readonly failure: { readonly storyId: string; readonly reason: string } | undefined
+  readonly failure:
+    | { readonly storyId: string; readonly reason: string; readonly gate?: FailedGate | undefined }
+    | undefined
+  /** By gate, what it says without the work of the attempt that it failed; since the last start. */
+  readonly baselines: Readonly<Record<string, Baseline>>
   readonly feedback: string | undefined
   /** Words for the next prompt that came while the loop ran; `n` is the iteration that was open, or the last one. */
   readonly notes: readonly { readonly id: string; readonly n: number; readonly text: string }[]
@@ -226,6 +238,7 @@ export function initialState(changeId: string): LoopState {
     storyId: undefined,
     retries: {},
     failure: undefined,
+    baselines: {},
     feedback: undefined,
     notes: [],
     unsettled: undefined,

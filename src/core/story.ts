@@ -23,6 +23,15 @@ export interface Task {
   readonly subheading: string
 }
 
+/** Of a manual loop: it has one, whose title is the user's words. */
+export const manualStory = 'manual'
+/** What the merge queue asks for, beside the stories of the change. */
+export const mergeStory = 'merge'
+
+export function hasMerge(stories: readonly { readonly id: string }[]): boolean {
+  return stories.some(({ id }) => id === mergeStory)
+}
+
 export interface Story {
   readonly id: string
   readonly title: string

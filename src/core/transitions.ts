@@ -3,7 +3,16 @@
 import type { LoopEvent, Verdict } from './event.ts'
 import { outcome, reportsOf, stoppedBy } from './outcome.ts'
 import { askAgainMs, gatesOf } from './limits.ts'
-import { decide, decideElsewhere, interruptedOutcome, isBlameless, isManual, usesRetry } from './policy.ts'
+import {
+  accepted,
+  decide,
+  decideElsewhere,
+  interruptedOutcome,
+  isBlameless,
+  isManual,
+  isMerge,
+  usesRetry,
+} from './policy.ts'
 import type { Decision, LastIteration } from './policy.ts'
 import { keepsWork } from './report.ts'
 import type { Current, Doing, IterationState, KeptTurn, Outcome, StartedState, Turn } from './state.ts'
@@ -118,8 +127,11 @@ export function iterationStarted(state: StartedState, event: Of<'iteration.start
 export function kept(state: Turn<'keeping'>, event: Of<'attempt.kept'>): StartedState {
   const { current } = state
   // What took the work away took the plan, too.
-  const refused = event.refused ?? ''
-  const judged = inWordsOf(state.stop, judge(current.ended, refused || event.spec_lost, state.settings))
+  const { refused } = event
+  const judged = inWordsOf(
+    state.stop,
+    judge(current.ended, refused ?? (event.spec_lost || undefined), state.settings),
+  )
   const gates = gatesOf(state.settings, current.storyId).length
   const withKept: KeptTurn = {
     ...current,
@@ -144,8 +156,8 @@ export function kept(state: Turn<'keeping'>, event: Of<'attempt.kept'>): Started
     return enter(state, { phase: gates > 0 ? 'gating' : 'settling', current: withKept })
   }
   if (isManual(state) && isUnpromised(judged.verdict) && event.changed) {
-    if (refused === '') return enter(state, { phase: 'saving', current: { ...withKept, verdict: 'kept' } })
-    return failAttempt(state, withKept, refused)
+    if (refused !== undefined) return failAttempt(state, withKept, refused)
+    return enter(state, { phase: 'saving', current: { ...withKept, verdict: 'kept' } })
   }
   return enter(state, { phase: 'reverting', current: withKept })
 }
@@ -158,7 +170,7 @@ function inWordsOf(stop: StartedState['stop'], judged: Judgement): Judgement {
 
 /** Whether its ending allows for a checkpoint at all. */
 export function mayBeSaved(state: Turn<'keeping'>): boolean {
-  const { verdict } = judge(state.current.ended, '', state.settings)
+  const { verdict } = judge(state.current.ended, undefined, state.settings)
   return verdict === 'complete' || (isManual(state) && isUnpromised(verdict))
 }
 
@@ -219,8 +231,13 @@ export function iterationEnded(state: Turn<'recording'>, event: Of<'iteration.en
     failure: blameless
       ? state.failure
       : current.tellsNext
-        ? { storyId, reason: current.tells ?? record.reason }
+        ? { storyId, reason: current.tells ?? record.reason, gate: current.failedGate }
         : undefined,
+    // Nothing of the agent's was there when it failed.
+    baselines:
+      current.failedGate !== undefined && current.kept?.changed === false
+        ? { ...state.baselines, [current.failedGate.gate]: 'same' as const }
+        : state.baselines,
     feedback: blameless ? state.feedback : undefined,
     notes: blameless ? state.notes : state.notes.filter(({ n }) => n >= record.n),
     commitless: blameless ? state.commitless : keptSomething ? 0 : state.commitless + 1,
@@ -267,10 +284,15 @@ export function choiceMade(state: StartedState, choice: Of<'choice.made'>['choic
   if (state.phase !== 'confirming') return state
   if (state.stop !== undefined) return conclude(state, interruptedOutcome(state))
   if (choice === 'done') {
-    const stories = state.stories.map((story) => ({ ...story, status: 'done' as const }))
-    return conclude({ ...state, stories }, outcome('done', 'You marked it as done.', ''))
+    const { stories, outcome: done } = accepted(state)
+    return conclude({ ...state, stories }, done)
   }
   if (choice === 'go_on') return follow(state)
+  if (isMerge(state))
+    return conclude(
+      state,
+      outcome('human', 'The agent says that both sides are merged.', 'Whether it is accepted: ralph queue'),
+    )
   return conclude(
     state,
     outcome(

@@ -9,10 +9,10 @@ export interface Judgement {
 }
 
 /**
- * `specLost` is non-empty when the agent destroyed the plan: whatever it promised, nothing is done then.
+ * `specLost` is there when the agent destroyed the plan: whatever it promised, nothing is done then.
  * A `complete` from here still has to pass the gates.
  */
-export function judge(ended: AgentEnded, specLost: string, limits: Limits): Judgement {
+export function judge(ended: AgentEnded, specLost: string | undefined, limits: Limits): Judgement {
   const judged = judgedBy(ended, specLost, limits)
   if (ended.reached === undefined || judged.reason === '') return judged
   return { ...judged, reason: `it reached ${ended.reached.join(' and ')}: ${judged.reason}` }
@@ -20,13 +20,13 @@ export function judge(ended: AgentEnded, specLost: string, limits: Limits): Judg
 
 type Limits = Pick<Settings, 'iteration_timeout_min' | 'idle_timeout_min'>
 
-function judgedBy(ended: AgentEnded, specLost: string, limits: Limits): Judgement {
+function judgedBy(ended: AgentEnded, specLost: string | undefined, limits: Limits): Judgement {
   const byEnding = unconditional[ended.ending]
   if (byEnding !== undefined) return { verdict: byEnding, reason: describe(ended, limits), tellsNext: false }
   if (ended.promise.kind === 'failed')
     return { verdict: 'failed', reason: ended.promise.reason || 'the agent gave no reason', tellsNext: true }
   if (ended.promise.kind === 'complete') {
-    return specLost === ''
+    return specLost === undefined
       ? { verdict: 'complete', reason: '', tellsNext: false }
       : { verdict: 'failed', reason: specLost, tellsNext: true }
   }
@@ -77,7 +77,7 @@ function phraseOf({ ending, unpaid }: AgentEnded, limits: Limits): string {
   return phrases[ending]
 }
 
-function minutes(count: number): string {
+export function minutes(count: number): string {
   if (count < 1) return `${String(Math.round(count * 60))} s`
   return `${String(count)} ${count === 1 ? 'minute' : 'minutes'}`
 }

@@ -1,6 +1,7 @@
 // `ralph why`: each decision of the last run, its resumes too, with its rule and its inputs, read off the journal.
+import { baselineWords } from './baseline.ts'
 import { claimWords } from './claim-words.ts'
-import type { IterationRecord, LoopEvent } from './event.ts'
+import type { Baseline, IterationRecord, LoopEvent } from './event.ts'
 import { tellingLines } from './gate-failure.ts'
 
 export interface Decision {
@@ -21,6 +22,7 @@ export const decisive = [
   'failure.reported',
   'agent.ended',
   'gate.ended',
+  'baseline.ended',
   'boxes.settled',
   'iteration.ended',
   'waiting',
@@ -50,6 +52,8 @@ export interface FailedGate {
   /** The failing test. */
   readonly what?: string
   readonly lines: readonly string[]
+  /** What it says without the agent's work, where that is known. */
+  readonly baseline?: Baseline
 }
 
 export function failedGateOf(events: readonly LoopEvent[], n: number): FailedGate | undefined {
@@ -78,7 +82,9 @@ function whyOf(event: DecisiveEvent): Why {
       const { max_tokens, max_cost_usd } = event.settings
       return [
         event.resumed ? 'the run continues' : 'the run begins',
-        done_criteria === 'tasks' ? 'done when every runnable task is ticked' : 'done when you say so',
+        done_criteria === 'tasks'
+          ? 'done when every task that an agent can do is ticked'
+          : 'done when you say so',
         {
           tasks_file: event.tasks_file,
           max_retries,
@@ -113,16 +119,21 @@ function whyOf(event: DecisiveEvent): Why {
       const { exit_code, duration_ms, claim } = event
       const rule =
         claim === undefined
-          ? 'after COMPLETE every gate must pass before the story counts'
+          ? 'every gate must pass before the story counts'
           : `run for claim ${claim} of the agent, which waits for it`
       return [`gate ${event.outcome}: ${event.command}`, rule, { exit_code, duration_ms }]
+    }
+    case 'baseline.ended': {
+      const { command, outcome, exit_code, duration_ms, reason } = event
+      const words = outcome === 'unknown' ? "without the agent's work: not known" : baselineWords[outcome]
+      const rule = 'a gate that failed is run once in a loop without the work, before the retry is paid'
+      return [`${command} ${words}`, rule, { exit_code, duration_ms, reason }]
     }
     case 'boxes.settled': {
       const { remaining, not_asked, ticked_by_ralph: ticked } = event
       const left =
         remaining + not_asked === 1 ? '1 box is left open' : `${remaining + not_asked} boxes are left open`
-      const rule =
-        'none ticked after COMPLETE: ralph ticks them; some ticked: the story continues with the rest'
+      const rule = 'none ticked: ralph ticks them; some ticked: the story continues with the rest'
       return [
         ticked > 0 ? `ralph ticked ${ticked} ${ticked === 1 ? 'box' : 'boxes'}` : left,
         rule,
@@ -169,19 +180,21 @@ function inputsOf(iteration: IterationRecord): Decision['inputs'] {
 }
 
 const rules: Record<IterationRecord['verdict'], string> = {
-  complete: 'COMPLETE, gates passed, boxes settled: a checkpoint is saved',
-  partial: 'COMPLETE with some boxes open: kept, and one retry is used up',
-  progress: 'COMPLETE for all that was asked of a large story: kept, it continues',
-  failed: 'FAILED: restored, and the reason goes into the next prompt',
-  gate_failed: 'a gate did not pass: restored, and its output goes into the next prompt',
-  none: 'no promise: restored; a retry gets no added context',
-  timeout: '--iteration-timeout ended it: no promise counts',
-  idle: 'no output and no child activity: ended, no promise counts',
-  crash: 'it crashed without a promise: restored, and one retry is used up',
-  limit: "the provider's limit: restored, the same attempt runs again",
+  complete: 'the agent says complete, every gate passed, every box is ticked: saved',
+  partial: 'the agent says complete, and some boxes are open: saved, and one retry is used up',
+  progress: 'all that was asked of a large story is done: saved, and it continues',
+  failed: 'the agent says failed: undone, and a retry is told its reason',
+  gate_failed: 'a gate did not pass: undone, and a retry is told its output',
+  none: 'the agent says neither complete nor failed: undone; the next prompt says no more than this one',
+  timeout: 'it ran into --iteration-timeout: what it says does not count',
+  idle: 'it printed nothing and did nothing: ended, and what it says does not count',
+  crash: 'it crashed: undone, and one retry is used up',
+  limit: "the provider's limit: undone, and the same attempt runs again",
   fatal: 'login, missing agent or unknown model: no retry can help',
   interrupted: 'stopped: uses no retry',
   budget: 'a tenth over the budget: ended',
-  kept: 'manual mode: work without a promise is kept',
-  error: 'ralph could not continue: the tree stays as it is',
+  kept: 'you decide when it is done: until then all work is saved',
+  refused:
+    'the merge queue did not accept what it made of both sides: saved, and the next try continues with it',
+  error: 'ralph could not continue: the files stay as they are',
 }

@@ -1,4 +1,5 @@
 // Claims: an agent says while it works that its story is complete, and hears at once what is missing. The verdict comes later, as ever.
+import { warnEach } from './gate-check.ts'
 import type { Command } from '../core/loop.ts'
 import { defused } from '../core/prompt-text.ts'
 import type { ClaimAnswer, ClaimDesk } from '../ports.ts'
@@ -107,20 +108,15 @@ async function judgement(
 ): Promise<Judgement> {
   const { ports, tell } = context
   const state = context.state()
-  const putBack = async (sentences: readonly string[]): Promise<void> => {
-    for (const message of sentences) await tell({ type: 'warning', code: 'put_back', message })
-  }
   const boxes = await ports.spec.judge(storyId)
-  await putBack(boxes.putBack)
-  if (boxes.lost !== '') return refused(boxes.lost, `${boxes.lost}. The plan is back as it was.`)
+  await warnEach(tell, 'put_back', boxes.putBack)
+  if (boxes.lost !== undefined) return refused(boxes.lost, `${boxes.lost}. The plan is back as it was.`)
   if (boxes.ticked > 0 && boxes.stillOpen > 0) {
     const open = `${boxes.stillOpen} ${boxes.stillOpen === 1 ? 'task' : 'tasks'} of the story still open`
     return refused(open, `${open}: do what is missing, and tick every box of what you have done.`)
   }
   const held = await ports.spec.watch()
-  // What they write each time is theirs, also where a claim's were the first to run.
-  const made = commands.length === 0 ? undefined : await ports.checkpoints.made().catch(() => undefined)
-  const failed = await whileNeither(context.stopping, gone, (stop) =>
+  const run = (stop: AbortSignal): ReturnType<typeof runGates> =>
     runGates(commands, context, {
       n,
       claim,
@@ -133,15 +129,25 @@ async function judgement(
         // Apart from the agent, which carries the run's: a gate that ends takes along what is its own, and nothing else.
         RALPH_CLAIM: `${n}.${claim}`,
       },
-      after: async (gate) => putBack((await held(gate)).putBack),
-    }),
-  )
-  const paths = (await made?.().catch(() => [])) ?? []
-  if (paths.length > 0) await tell({ type: 'claim.stirred', n, made: paths.slice(0, mostMade) })
+      after: async (gate) => warnEach(tell, 'put_back', (await held(gate)).putBack),
+    })
+  const failed =
+    commands.length === 0
+      ? undefined
+      : await noteMade(n, context, () => whileNeither(context.stopping, gone, run))
   if (gone.aborted || context.stopping.aborted || failed?.result.outcome === 'stopped')
     return { outcome: 'stopped', reason: '', text: 'It was not judged: the attempt is over.' }
   if (failed === undefined) return { outcome: 'accepted', reason: '', text: accepted(commands.length) }
   return refused(reasonOf(failed.gate, failed.result), failureOf(failed.gate, failed.result))
+}
+
+/** What gates write each time they run is theirs, also where the first to run were not those of the verdict. */
+async function noteMade<T>(n: number, { ports, tell }: Context, run: () => Promise<T>): Promise<T> {
+  const made = await ports.checkpoints.made().catch(() => undefined)
+  const result = await run()
+  const paths = (await made?.().catch(() => [])) ?? []
+  if (paths.length > 0) await tell({ type: 'claim.stirred', n, made: paths.slice(0, mostMade) })
+  return result
 }
 
 function refused(reason: string, text: string): Judgement {

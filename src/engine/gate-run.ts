@@ -1,4 +1,6 @@
 // Runs gates one after the other, and tells of each; for the verdict and for a claim alike.
+import type { EventBody } from '../core/event.ts'
+import type { GateFailure } from '../core/gate-failure.ts'
 import type { GateResult } from '../ports.ts'
 import type { Context } from './context.ts'
 
@@ -30,9 +32,7 @@ export async function runGates(
       ...(result.exitCode !== undefined && { exit_code: result.exitCode }),
       duration_ms: Math.round(result.durationMs),
       output_tail: result.outputTail,
-      ...(result.failure !== undefined && {
-        failure: { ...result.failure, message: [...result.failure.message] },
-      }),
+      ...(result.failure !== undefined && { failure: recordOf(result.failure) }),
       ...(result.outputLines !== undefined && { output_lines: result.outputLines }),
     })
     if (result.warning !== undefined)
@@ -41,4 +41,18 @@ export async function runGates(
     if (result.outcome !== 'passed') return { gate, result }
   }
   return undefined
+}
+
+function recordOf({
+  what,
+  message,
+  where,
+  also,
+}: GateFailure): Extract<EventBody, { type: 'gate.ended' }>['failure'] {
+  return {
+    what,
+    message: [...message],
+    where,
+    ...(also !== undefined && { also: { total: also.total, first: [...also.first] } }),
+  }
 }

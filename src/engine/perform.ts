@@ -1,14 +1,11 @@
 // One command, one effect: what each command asks of the ports and which events come of it.
 import type { Command } from '../core/loop.ts'
-import { isOwn } from '../core/gating.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import { resultOf } from '../core/outcome.ts'
-import type { WatchedPlan, TreeState } from '../ports.ts'
 import { aboutStory } from './about.ts'
 import type { Context } from './context.ts'
 import { judgeClaim } from './claim.ts'
-import { runGates } from './gate-run.ts'
-import { failureOf, reasonOf, withoutWords } from './gate-words.ts'
+import { checkGates, stateOf, tellJudged, warnEach } from './gate-check.ts'
 import { planRead, recordIteration } from './record.ts'
 import { runAgent } from './turn.ts'
 
@@ -96,7 +93,7 @@ export async function perform(command: Command, context: Context): Promise<void>
         files: files.slice(0, mostFiles),
         files_total: files.length,
       })
-      for (const message of await bringBack()) await tell({ type: 'warning', code: 'plan_added', message })
+      await warnEach(tell, 'plan_added', await bringBack())
       return
     }
     case 'record_iteration':
@@ -136,11 +133,11 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
   const { ports, tell } = context
   const kept = await ports.checkpoints.keep(command.n, command.mayBeSaved)
   const judged = await ports.spec.judge(command.storyId)
-  const isPutBack = judged.putBack.length > 0 || judged.lost !== ''
+  const isPutBack = judged.putBack.length > 0 || judged.lost !== undefined
   const { tree } =
     command.mayBeSaved && command.isGated && isPutBack ? await ports.checkpoints.look(kept.tree) : kept
-  for (const message of kept.warnings) await tell({ type: 'warning', code: 'agent_git', message })
-  for (const message of kept.notes) await tell({ type: 'warning', code: 'beside', message })
+  await warnEach(tell, 'agent_git', kept.warnings)
+  await warnEach(tell, 'beside', kept.notes)
   if (!kept.isElsewhere) await tellJudged(judged, context)
   await tell({
     type: 'attempt.kept',
@@ -150,97 +147,14 @@ async function keepAttempt(command: Of<'keep_attempt'>, context: Context): Promi
     commits: [...kept.commits],
     changed: kept.changed,
     history_rewritten: kept.historyRewritten,
-    spec_lost: judged.lost,
     ticked: judged.ticked,
     still_open: judged.stillOpen,
     not_asked: judged.notAsked ?? 0,
     tree,
-    ...(kept.refused !== '' && { refused: kept.refused }),
+    ...(judged.lost !== undefined && { spec_lost: judged.lost }),
+    ...(kept.refused !== undefined && { refused: kept.refused }),
     ...(kept.gone.length > 0 && { gone: [...kept.gone] }),
   })
-}
-
-function stateOf({ tree, stirred, made = [], lost }: TreeState): {
-  tree: string
-  stirred: string[]
-  made?: string[]
-  lost: string
-} {
-  return { tree, stirred: [...stirred], ...(made.length > 0 && { made: [...made] }), lost }
-}
-
-async function tellJudged(judged: Awaited<ReturnType<WatchedPlan>>, { tell }: Context): Promise<void> {
-  for (const message of judged.putBack) await tell({ type: 'warning', code: 'put_back', message })
-  for (const message of judged.added ?? []) await tell({ type: 'warning', code: 'plan_added', message })
-  if (judged.lost !== '') await tell({ type: 'warning', code: 'plan_lost', message: judged.lost })
-}
-
-async function checkGates(command: Of<'check_gates'>, context: Context): Promise<void> {
-  const { ports, tell } = context
-  const state = context.state()
-  const env = {
-    RALPH_CHANGE: state.changeId,
-    RALPH_STORY: command.storyId,
-    RALPH_RUN_ID: state.runId,
-    ...(await ports.checkpoints.watch('gate', command.n)),
-  }
-  const held = await ports.spec.watch()
-  let failed = ''
-  let reason = ''
-  const judged: Awaited<ReturnType<WatchedPlan>>[] = []
-  const run = { n: command.n, env, stop: context.stopping }
-  /** Whether what is saved passes by itself, for what its ignore rules hide is in no other checkout. */
-  const tried = async (): Promise<boolean> => {
-    const hidden = await ports.checkpoints.without(command.n)
-    if (hidden === undefined) return false
-    const names = `${hidden.paths.slice(0, 5).join(', ')}${hidden.paths.length > 5 ? ' …' : ''}`
-    try {
-      const message = `Ignore rules of this attempt keep ${names} out of the checkpoint; the gates run once more without that.`
-      await tell({ type: 'warning', code: 'gates_again', message })
-      const after = async (gate: string): Promise<void> => void judged.push(await held(gate))
-      const without = await runGates(command.commands, context, { ...run, after })
-      if (without === undefined) return true
-      failed = withoutWords(names, failureOf(without.gate, without.result))
-      reason = `passes only with ${names}, which the attempt's own ignore rules keep out of the checkpoint: ${reasonOf(without.gate, without.result)}`
-      return true
-    } finally {
-      await hidden.back()
-    }
-  }
-  const checked = async (more: { could_not_run?: true }): Promise<void> => {
-    let treeNow = await ports.checkpoints.look(command.tree)
-    const isOver =
-      treeNow.stirred.length === 0 || (command.isLast && isOwn(treeNow.stirred, command.ownFiles))
-    if (failed === '' && treeNow.lost === '' && isOver && (await tried()))
-      treeNow = await ports.checkpoints.look(command.tree)
-    // What took the work away took the plan along: no gate did.
-    if (treeNow.lost === '') for (const each of judged) await tellJudged(each, context)
-    if (failed === '' && treeNow.lost === '' && treeNow.stirred.length > 0) {
-      const names = `${treeNow.stirred.slice(0, 5).join(', ')}${treeNow.stirred.length > 5 ? ' …' : ''}`
-      const message = command.isLast
-        ? `The gates write files of their own each time they run (${names}); they are saved as the last run left them.`
-        : `Files changed while the gates ran (${names}); they run again on what is there now.`
-      const isTold = !command.isLast || isOwn(treeNow.stirred, command.ownFiles)
-      if (isTold) await tell({ type: 'warning', code: 'gates_stirred', message })
-    }
-    await tell({
-      type: 'gates.checked',
-      n: command.n,
-      failed,
-      ...(reason !== '' && { reason }),
-      ...more,
-      ...stateOf(treeNow),
-    })
-  }
-  const first = await runGates(command.commands, context, {
-    ...run,
-    after: async (gate) => void judged.push(await held(gate)),
-  })
-  if (first !== undefined) {
-    failed = failureOf(first.gate, first.result)
-    reason = reasonOf(first.gate, first.result)
-  }
-  await checked(first?.result.outcome === 'could_not_run' ? { could_not_run: true } : {})
 }
 
 async function settleBoxes(command: Of<'settle_boxes'>, context: Context): Promise<void> {
@@ -285,7 +199,7 @@ async function askChoice(context: Context): Promise<void> {
 async function wrapUp(context: Context): Promise<void> {
   const { ports, tell } = context
   const { warnings, checkpoint } = await ports.wrapUp()
-  for (const message of warnings) await tell({ type: 'warning', code: 'wrap_up', message })
+  await warnEach(tell, 'wrap_up', warnings)
   if (checkpoint === undefined) return
   const { message, after } = checkpoint
   const { commit, changed } = await ports.checkpoints.save(

@@ -4,7 +4,7 @@ import { modelOf, untilOf } from '../core/limits.ts'
 import type { Current, StartedState } from '../core/state.ts'
 import { selectedStories } from '../core/state.ts'
 import type { Plan } from '../core/story.ts'
-import { storyStatus } from '../core/story.ts'
+import { manualStory, mergeStory, storyStatus } from '../core/story.ts'
 import type { Clock, MeasuredUsage } from '../ports.ts'
 import type { Context } from './context.ts'
 
@@ -24,7 +24,8 @@ export async function recordIteration(context: Context): Promise<void> {
       isUnanswered: isUnanswered(current.ended?.ending),
     },
   )
-  if (measured.warning !== '') await tell({ type: 'warning', code: 'usage', message: measured.warning })
+  if (measured.warning !== undefined)
+    await tell({ type: 'warning', code: 'usage', message: measured.warning })
   // A plan that cannot be read is never "done"; the next reading of it stops the loop with its own error.
   // Boxes of an attempt that was neither saved nor reverted are only the agent's word.
   const isSettled = context.state().unsettled === undefined
@@ -87,7 +88,7 @@ function toRecord(
     reason:
       ended?.resets_at_ms === undefined
         ? current.reason
-        : `${current.reason} (it resets at ${stamp(ended.resets_at_ms)})`,
+        : `${current.reason} (can be asked again at ${stamp(ended.resets_at_ms).slice(0, 16).replace('T', ' ')})`,
     ...(ended?.exit_code !== undefined && { exit_code: ended.exit_code }),
     ...(ended?.signal !== undefined && { signal: ended.signal }),
     ...(kept !== undefined && { attempt_ref: kept.ref }),
@@ -99,9 +100,12 @@ function toRecord(
     agent: current.agent,
     log_file: current.logFile,
     tokens_source: measured.source,
-    ...(measured.note !== undefined && measured.note !== '' && { tokens_note: measured.note }),
+    ...(measured.note !== undefined && { tokens_note: measured.note }),
     duration_ms: durationOf(state, current, nowStamp),
     ...(kept?.historyRewritten === true && { history_rewritten: true as const }),
+    ...(current.verdict === 'complete' && (saved?.isPlanOnly === true || kept?.changed === false)
+      ? { unchanged: true as const }
+      : {}),
     ...(current.claims > 0 && { claims: current.claims }),
   }
 }
@@ -116,10 +120,12 @@ export function planRead(
 ): Extract<EventBody, { type: 'plan.read' }> {
   const manual = settings?.done_criteria === 'manual'
   // A manual loop has one story: the user's words, of which the first line is its name, open until a human says otherwise.
+  // A merge of the queue's comes after those of the change, which are done.
   const stories = manual
     ? [
+        ...plan.stories.map(summarize).filter(({ status }) => status !== 'open'),
         {
-          id: 'manual',
+          id: plan.stories.length > 0 ? mergeStory : manualStory,
           title: settings.task.split('\n')[0] ?? '',
           status: 'open' as const,
           tasks_done: 0,

@@ -1,4 +1,5 @@
 // What becomes of a dead loop: its death is recorded by whoever looks, its tree is put in order by whoever may repair.
+import { warnEach } from './gate-check.ts'
 import type { LoopState } from '../core/state.ts'
 import type { Clock } from '../ports.ts'
 import { aboutStory } from './about.ts'
@@ -47,11 +48,18 @@ export async function repair(loop: Loop, ports: Ports, world: Repair): Promise<s
   await loop.tell({ type: 'repair.began', now_ms: clock.now(), last_sign_ms: world.lastSignMs })
   world.beat()
   const isFinish = loop.state.git.pending?.operation.op === 'finish'
-  const repaired = await checkpoints.recover()
-  if (isFinish) await loop.tell({ type: 'loop.finished', choice: 'cleanup', ok: true, message: repaired })
+  const { said: repaired, commit } = await checkpoints.recover()
+  if (isFinish)
+    await loop.tell({
+      type: 'loop.finished',
+      choice: 'cleanup',
+      ok: true,
+      message: repaired ?? '',
+      ...(commit !== undefined && { commit }),
+    })
   const settled = await settle(loop, ports, isBack)
   // The files are those of the branch as it was before the step.
-  if (isBack && repaired !== '' && settled === '' && !isFinish) await checkpoints.restore()
+  if (isBack && repaired !== undefined && settled === '' && !isFinish) await checkpoints.restore()
   const detail = [
     phase === 'ended'
       ? loop.state.outcome?.stopReason === 'killed'
@@ -59,7 +67,7 @@ export async function repair(loop: Loop, ports: Ports, world: Repair): Promise<s
         : ''
       : `the last loop was killed (pid ${pid})`,
     ended.length > 0 ? `its agent was still running and has been ended (${ended.join(', ')})` : '',
-    repaired,
+    repaired ?? '',
     settled,
   ]
     .filter((part) => part !== '')
@@ -87,9 +95,8 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
     }
   }
   const kept = await checkpoints.keep(n)
-  for (const warning of kept.warnings)
-    await loop.tell({ type: 'warning', code: 'agent_git', message: warning })
-  for (const note of kept.notes) await loop.tell({ type: 'warning', code: 'beside', message: note })
+  await warnEach(loop.tell, 'agent_git', kept.warnings)
+  await warnEach(loop.tell, 'beside', kept.notes)
   await loop.tell({
     type: 'attempt.kept',
     n,
@@ -98,16 +105,14 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
     commits: [...kept.commits],
     changed: kept.changed,
     history_rewritten: kept.historyRewritten,
-    spec_lost: '',
     ticked: 0,
     still_open: 0,
     not_asked: 0,
   })
   const bringBack = await spec.added()
   const { commit, isWhole } = await checkpoints.restore()
-  for (const sentence of await spec.putBack())
-    await loop.tell({ type: 'warning', code: 'put_back', message: sentence })
-  for (const message of await bringBack()) await loop.tell({ type: 'warning', code: 'plan_added', message })
+  await warnEach(loop.tell, 'put_back', await spec.putBack())
+  await warnEach(loop.tell, 'plan_added', await bringBack())
   await loop.tell({ type: 'checkpoint.reverted', n, commit })
   const what = outcome?.stopReason === 'killed' ? '' : `#${n} was cut off by an error; `
   return `${what}what it left is kept as ${kept.ref} (ralph diff ${n} ${loop.state.changeId}), and ${isWhole ? 'the work tree' : 'all but what is yours'} is back at the checkpoint`

@@ -1,8 +1,10 @@
 // One turn of the agent: its prompt, its environment, and what it says turned into events.
+import { toldFailure } from '../core/baseline.ts'
 import type { AgentEnding, EventBody } from '../core/event.ts'
 import { untilOf } from '../core/limits.ts'
 import type { Command } from '../core/loop.ts'
 import type { AgentSignal } from '../ports.ts'
+import { compareGate } from './baseline.ts'
 import { claimDesk } from './claim.ts'
 import type { Context } from './context.ts'
 
@@ -15,16 +17,24 @@ export async function runAgent(
   const state = context.state()
   const { settings } = state
   const offersClaims = (settings.claims ?? 0) > 0 && ports.agent.takesClaims?.(agent) === true
+  let watched = await ports.checkpoints.watch('agent', n)
+  let { previousFailure } = command
+  if (command.compares !== undefined) {
+    await compareGate(command, command.compares, context, watched)
+    // What the gate has left is no work: an agent begins at the checkpoint.
+    await ports.checkpoints.ensure(storyId)
+    watched = await ports.checkpoints.watch('agent', n)
+    previousFailure = toldFailure(context.state(), storyId)
+  }
   const prompt = await ports.spec.prompt({
     storyId,
     attempt,
     attempts,
-    ...(command.previousFailure !== undefined && { previousFailure: command.previousFailure }),
+    ...(previousFailure !== undefined && { previousFailure }),
     ...(command.feedback !== undefined && { feedback: command.feedback }),
     offersClaims,
   })
   await ports.usage.before(agent, context.stopping)
-  const watched = await ports.checkpoints.watch('agent', n)
   const startedMs = ports.clock.monotonic()
   let answered: Promise<void> | undefined
   const ended = await ports.agent.work(

@@ -1,6 +1,11 @@
 // What the library tells and takes, by `npm run schemas` from the program's own schemas: for people who use it without zod.
 
 export type LoopEvent = {
+  readonly v: 1
+  readonly seq: number
+  readonly time: string
+  readonly change_id: string
+} & ({
   readonly type: 'loop.started'
   readonly run_id: string
   readonly resumed: boolean
@@ -55,10 +60,6 @@ export type LoopEvent = {
     readonly duration_ms: number
   } | undefined
   readonly undone?: readonly string[] | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'story.started'
   readonly story_id: string
@@ -66,10 +67,6 @@ export type LoopEvent = {
   readonly index: number
   readonly total: number
   readonly completed: number
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'iteration.started'
   readonly n: number
@@ -80,27 +77,15 @@ export type LoopEvent = {
   readonly agent: string
   readonly base_commit: string
   readonly log_file: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'agent.message'
   readonly n: number
   readonly text: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'agent.tool'
   readonly n: number
   readonly name: string
   readonly input: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'agent.usage'
   readonly n: number
@@ -110,54 +95,30 @@ export type LoopEvent = {
   readonly cache_creation_tokens: number
   readonly cost_usd?: number | undefined
   readonly source?: 'sessions' | 'stream' | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'claim.made'
   readonly n: number
   readonly claim: number
   readonly summary: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'claim.judged'
   readonly n: number
   readonly claim: number
   readonly outcome: 'accepted' | 'refused' | 'stopped'
   readonly reason: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'failure.reported'
   readonly n: number
   readonly reason: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'progress.reported'
   readonly n: number
   readonly task: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'gate.started'
   readonly n: number
   readonly command: string
   readonly claim?: number | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'gate.ended'
   readonly n: number
@@ -170,13 +131,25 @@ export type LoopEvent = {
     readonly what: string
     readonly message: readonly string[]
     readonly where?: string | undefined
+    readonly also?: {
+      readonly total: number
+      readonly first: readonly string[]
+    } | undefined
   } | undefined
   readonly output_lines?: number | undefined
   readonly claim?: number | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
+} | {
+  readonly type: 'baseline.started'
+  readonly n: number
+  readonly command: string
+} | {
+  readonly type: 'baseline.ended'
+  readonly n: number
+  readonly command: string
+  readonly outcome: 'passed' | 'same' | 'other' | 'unknown'
+  readonly exit_code?: number | undefined
+  readonly duration_ms: number
+  readonly reason: string
 } | {
   readonly type: 'checkpoint.saved'
   readonly n?: number | undefined
@@ -185,95 +158,36 @@ export type LoopEvent = {
   readonly commit: string
   readonly changed: boolean
   readonly only_plan?: true | undefined
-  readonly gone?: readonly ({
-    readonly path: string
-    readonly restore: string
-  })[] | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
+  readonly gone?: readonly GoneFile[] | undefined
 } | {
   readonly type: 'checkpoint.reverted'
   readonly n: number
   readonly commit: string
   readonly files?: readonly string[] | undefined
   readonly files_total?: number | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'iteration.ended'
-  readonly iteration: {
-    readonly n: number
-    readonly started: string
-    readonly ended: string
-    readonly done_check: boolean
-    readonly commits: readonly string[]
-    readonly tokens_used: number
-    readonly timed_out?: true | undefined
-    readonly tokens_estimated?: true | undefined
-    readonly story_id: string
-    readonly attempt: number
-    readonly verdict: 'complete' | 'partial' | 'progress' | 'failed' | 'gate_failed' | 'none' | 'timeout' | 'idle' | 'crash' | 'limit' | 'fatal' | 'interrupted' | 'budget' | 'kept' | 'error'
-    readonly reason: string
-    readonly exit_code?: number | undefined
-    readonly signal?: string | undefined
-    readonly attempt_ref?: string | undefined
-    readonly input_tokens: number
-    readonly output_tokens: number
-    readonly cache_read_tokens: number
-    readonly cache_creation_tokens: number
-    readonly cost_usd?: number | undefined
-    readonly agent: string
-    readonly log_file: string
-    readonly tokens_source?: string | undefined
-    readonly tokens_note?: string | undefined
-    readonly duration_ms: number
-    readonly history_rewritten?: true | undefined
-    readonly claims?: number | undefined
-  }
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
+  readonly iteration: Iteration
 } | {
   readonly type: 'waiting'
   readonly for: 'limit' | 'overloaded' | 'offline' | 'pause'
   readonly until: string
   readonly until_ms: number
   readonly agent: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'login.limited'
   readonly agent: string
   readonly until: string
   readonly until_ms: number
   readonly now_ms: number
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'note.added'
   readonly id: string
   readonly text: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'warning'
   readonly code: string
   readonly message: string
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'error'
   readonly code: string
@@ -281,18 +195,10 @@ export type LoopEvent = {
   readonly hint: string
   readonly exit_code?: number | undefined
   readonly story_id?: string | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'max_retries_exceeded'
   readonly story_id: string
   readonly attempts: number
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
 } | {
   readonly type: 'choice.needed'
   readonly original_branch: string
@@ -300,62 +206,17 @@ export type LoopEvent = {
   readonly status: 'starting' | 'running' | 'done' | 'stuck' | 'stalled' | 'stopped'
   readonly reason?: string | undefined
   readonly stop_reason?: string | undefined
-  readonly totals?: {
-    readonly iterations: number
-    readonly stories_done: number
-    readonly stories_total: number
-    readonly tasks_done: number
-    readonly tasks_total: number
-    readonly tokens: number
-    readonly tokens_estimated?: true | undefined
-    readonly cost_usd?: number | undefined
-    readonly duration_ms: number
-    readonly not_kept?: {
-      readonly iterations: number
-      readonly tokens: number
-      readonly tokens_estimated?: true | undefined
-      readonly cost_usd?: number | undefined
-      readonly duration_ms: number
-    } | undefined
-  } | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
+  readonly totals?: Totals | undefined
 } | {
   readonly type: 'complete'
   readonly status: 'starting' | 'running' | 'done' | 'stuck' | 'stalled' | 'stopped'
   readonly reason: string
   readonly stop_reason: string
   readonly exit_code: number
-  readonly totals: {
-    readonly iterations: number
-    readonly stories_done: number
-    readonly stories_total: number
-    readonly tasks_done: number
-    readonly tasks_total: number
-    readonly tokens: number
-    readonly tokens_estimated?: true | undefined
-    readonly cost_usd?: number | undefined
-    readonly duration_ms: number
-    readonly not_kept?: {
-      readonly iterations: number
-      readonly tokens: number
-      readonly tokens_estimated?: true | undefined
-      readonly cost_usd?: number | undefined
-      readonly duration_ms: number
-    } | undefined
-  }
+  readonly totals: Totals
   readonly choice: 'cleanup' | 'keep' | 'later'
-  readonly gone?: readonly ({
-    readonly path: string
-    readonly restore: string
-  })[] | undefined
-  readonly v: 1
-  readonly seq: number
-  readonly time: string
-  readonly change_id: string
-}
+  readonly gone?: readonly GoneFile[] | undefined
+})
 
 export type LoopState = {
   readonly schema_version: 1
@@ -365,35 +226,7 @@ export type LoopState = {
   readonly max_iterations: number
   readonly started_at: string
   readonly task: string
-  readonly iterations: readonly ({
-    readonly n: number
-    readonly started: string
-    readonly ended: string
-    readonly done_check: boolean
-    readonly commits: readonly string[]
-    readonly tokens_used: number
-    readonly timed_out?: true | undefined
-    readonly tokens_estimated?: true | undefined
-    readonly story_id: string
-    readonly attempt: number
-    readonly verdict: 'complete' | 'partial' | 'progress' | 'failed' | 'gate_failed' | 'none' | 'timeout' | 'idle' | 'crash' | 'limit' | 'fatal' | 'interrupted' | 'budget' | 'kept' | 'error'
-    readonly reason: string
-    readonly exit_code?: number | undefined
-    readonly signal?: string | undefined
-    readonly attempt_ref?: string | undefined
-    readonly input_tokens: number
-    readonly output_tokens: number
-    readonly cache_read_tokens: number
-    readonly cache_creation_tokens: number
-    readonly cost_usd?: number | undefined
-    readonly agent: string
-    readonly log_file: string
-    readonly tokens_source?: string | undefined
-    readonly tokens_note?: string | undefined
-    readonly duration_ms: number
-    readonly history_rewritten?: true | undefined
-    readonly claims?: number | undefined
-  })[]
+  readonly iterations: readonly Iteration[]
   readonly done_criteria: 'tasks' | 'manual'
   readonly stall_threshold: number
   readonly iteration_timeout_min: number
@@ -412,13 +245,7 @@ export type LoopState = {
     readonly session_id?: string | undefined
     readonly last_activity: string
   } | undefined
-  readonly stories: readonly ({
-    readonly id: string
-    readonly title: string
-    readonly status: 'open' | 'done' | 'human' | 'deferred'
-    readonly tasks_done: number
-    readonly tasks_total: number
-  })[]
+  readonly stories: readonly Story[]
   readonly stop_reason?: string | undefined
   readonly died?: true | undefined
   readonly waiting_for?: 'limit' | 'overloaded' | 'offline' | 'human' | 'pause' | undefined
@@ -429,14 +256,74 @@ export type LoopState = {
   readonly original_branch: string
   readonly checkpoint: string
   readonly choice?: 'cleanup' | 'keep' | 'later' | undefined
-  readonly gone?: readonly ({
-    readonly path: string
-    readonly restore: string
-  })[] | undefined
+  readonly gone?: readonly GoneFile[] | undefined
   readonly agent: string
   readonly model?: string | undefined
   readonly token_budget?: number | undefined
   readonly cost_usd?: number | undefined
+}
+
+export type GoneFile = {
+  readonly path: string
+  readonly restore: string
+}
+
+export type Iteration = {
+  readonly n: number
+  readonly started: string
+  readonly ended: string
+  readonly done_check: boolean
+  readonly commits: readonly string[]
+  readonly tokens_used: number
+  readonly timed_out?: true | undefined
+  readonly tokens_estimated?: true | undefined
+  readonly story_id: string
+  readonly attempt: number
+  readonly verdict: 'complete' | 'partial' | 'progress' | 'failed' | 'gate_failed' | 'none' | 'timeout' | 'idle' | 'crash' | 'limit' | 'fatal' | 'interrupted' | 'budget' | 'kept' | 'refused' | 'error'
+  readonly reason: string
+  readonly exit_code?: number | undefined
+  readonly signal?: string | undefined
+  readonly attempt_ref?: string | undefined
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly cache_read_tokens: number
+  readonly cache_creation_tokens: number
+  readonly cost_usd?: number | undefined
+  readonly agent: string
+  readonly log_file: string
+  readonly tokens_source?: string | undefined
+  readonly tokens_note?: string | undefined
+  readonly duration_ms: number
+  readonly history_rewritten?: true | undefined
+  readonly unchanged?: true | undefined
+  readonly claims?: number | undefined
+}
+
+export type Story = {
+  readonly id: string
+  readonly title: string
+  readonly status: 'open' | 'done' | 'human' | 'deferred'
+  readonly tasks_done: number
+  readonly tasks_total: number
+}
+
+export type Totals = {
+  readonly iterations: number
+  readonly stories_done: number
+  readonly stories_total: number
+  readonly tasks_done: number
+  readonly tasks_total: number
+  readonly tokens: number
+  readonly tokens_estimated?: true | undefined
+  readonly cost_usd?: number | undefined
+  readonly duration_ms: number
+  readonly not_kept?: {
+    readonly iterations: number
+    readonly tokens: number
+    readonly tokens_estimated?: true | undefined
+    readonly cost_usd?: number | undefined
+    readonly duration_ms: number
+  } | undefined
 }
 
 export type LoopSettings = {
@@ -450,12 +337,12 @@ export type LoopSettings = {
   readonly task?: string | undefined
   /** stop after this many attempts in a row that kept nothing */
   readonly stall_threshold?: number | undefined
-  /** time limit for one run of the agent, and for each gate, in minutes (fractions allowed) */
-  readonly iteration_timeout?: number | undefined
-  /** stop an agent that neither prints nor works for this many minutes; 0 = off */
-  readonly idle_timeout?: number | undefined
-  /** time limit for each git or openspec command, in seconds */
-  readonly command_timeout?: number | undefined
+  /** time limit for one run of the agent, and for each gate: minutes, or 90s, 1h */
+  readonly iteration_timeout?: number | string | undefined
+  /** stop an agent that neither prints nor works for this long: minutes, or 90s, 1h; 0 = off */
+  readonly idle_timeout?: number | string | undefined
+  /** time limit for each git or openspec command: seconds, or 2m */
+  readonly command_timeout?: number | string | undefined
   /** the agent; after a comma, the one that takes over at its limit */
   readonly agent?: 'claude' | 'codex' | 'opencode' | 'gemini' | 'command' | 'acp' | 'demo' | (string & Record<never, never>) | readonly ('claude' | 'codex' | 'opencode' | 'gemini' | 'command' | 'acp' | 'demo')[] | undefined
   /** the model to use; in a chain, for the first agent */
@@ -517,8 +404,8 @@ export type LoopSettings = {
   readonly sandbox_hosts?: string | readonly string[] | undefined
   /** whether gates and --setup also run in the sandbox */
   readonly sandbox_gates?: boolean | undefined
-  /** how long to wait for a provider's limit to reset */
-  readonly limit_wait?: number | undefined
+  /** how long to wait for a provider's limit to reset: minutes, or 90m, 8h */
+  readonly limit_wait?: number | string | undefined
   /** only this story (repeatable) */
   readonly story?: string | readonly string[] | undefined
   /** refuse to start when `openspec validate` finds an error */

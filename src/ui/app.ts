@@ -70,7 +70,8 @@ export interface Observe {
   gateOutput(request: { readonly change: string | undefined; readonly n: number }): Promise<GateOutput>
   why(change: string | undefined): Promise<Decisions>
   learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
-  doctor(): Promise<Diagnosis>
+  /** `runsGates`: each gate once, in the user's own work tree; those of `verify` instead of the settings' where there are any. */
+  doctor(how?: { readonly runsGates?: boolean; readonly verify?: readonly string[] }): Promise<Diagnosis>
   /** What a first ralph.yaml would say here; `config` where there is one. */
   /** With `mcp` also where there are settings: then only that entry is missing. */
   setup(mcp: boolean): Promise<Setup>
@@ -78,6 +79,8 @@ export interface Observe {
   report(change: string | undefined): Promise<RunReport>
   /** The merge queue, without touching it. */
   queue(): Promise<QueueReport>
+  /** What `up` would do, without touching anything. */
+  upPlan(request: UpWish): Promise<UpPlan>
 }
 
 /** Runs loops and changes what they left. */
@@ -138,7 +141,7 @@ export interface Control {
 
 export type QueueWish = 'add' | 'remove' | 'retry' | 'first'
 
-export interface UpRequest {
+export interface UpWish {
   /** Empty: all that are open. */
   readonly changes: readonly string[]
   readonly jobs: number
@@ -153,7 +156,11 @@ export interface UpRequest {
   readonly land: 'squash' | 'merge'
   readonly lands: boolean
   readonly gates: readonly string[]
+  /** Typed for this call: the changes that it names are no longer held to others that they were queued with. */
+  readonly namesGates: boolean
   readonly gateTimeoutMs: number
+  /** As typed, for each loop. */
+  readonly flags: RawFlags
   /** Whose costs a budget has to measure. */
   readonly agents: Pick<Config, 'agent' | 'agent_command' | 'model' | 'stories' | 'max_cost'>
   /** What gates, set-up and the like are kept in, and how much they may take. */
@@ -167,6 +174,9 @@ export interface UpRequest {
     | 'max_processes'
     | 'max_file_size'
   >
+}
+
+export interface UpRequest extends UpWish {
   /** Begins a loop in a process of its own, in a work tree, at this commit; `slot` tells it from those beside it. */
   readonly start: (
     change: string,
@@ -178,16 +188,44 @@ export interface UpRequest {
       readonly maxCostUsd?: number
       /** What is to be resolved, or what was wrong with that. */
       readonly text?: string
+      /** That it was queued with. */
+      readonly gates?: readonly string[]
+      /** What is typed for its loop: with what was typed for the run whose place it takes. */
+      readonly flags?: RawFlags
     },
   ) => Promise<{ readonly refused?: string; readonly exitCode?: number }>
   readonly tell: (event: QueueEvent, state: QueueState) => void
   readonly stop: AbortSignal
 }
 
+export interface UpPlan {
+  readonly target: string
+  readonly jobs: number
+  readonly land: 'squash' | 'merge' | 'no'
+  readonly gates: readonly string[]
+  /** Without gates: a command that would make one; empty where there is none. */
+  readonly gate_offered?: string
+  /** In their order, those that have landed left out. */
+  readonly changes: readonly {
+    readonly change: string
+    /** At first: its loop begins, goes on, is taken over; it lands, a conflict of it is resolved, it waits, it is left as it is. */
+    readonly does: 'run' | 'resume' | 'adopt' | 'land' | 'resolve' | 'wait' | 'leave'
+    readonly why: string
+    readonly after: readonly string[]
+    readonly target: string
+    /** Those of its own loop too, where it has had one, and those that it was queued with. */
+    readonly gates: readonly string[]
+    readonly stories_done: number
+    readonly stories_total: number
+  }[]
+}
+
 export interface QueueReport {
   readonly target: string
   readonly target_commit: string
   readonly landed_commit: string
+  /** What brings the rest of it to the target; absent where that has all of it. */
+  readonly take?: string
   /** Why the target has not followed what landed: who stands on it, and where. */
   readonly held?: string
   /** Whether a `ralph up` is there that works on it. */
@@ -245,6 +283,8 @@ export interface LoopRequest {
   readonly isAttended?: true
   /** Asked before anything is touched, where a start would do what few expect. In a pipe it is only said, and the answer is yes. */
   readonly confirm: (what: string) => Promise<boolean>
+  /** Called while a new work tree is made ready: `end` ends that, and with it the start; what it returns is called when it is over. */
+  readonly onSettingUp?: (end: () => void) => () => void
   /** Called when there is a loop to control; what it returns is called when there is none any more. */
   readonly onRunning: (loop: LoopHandle) => () => void
 }
@@ -358,8 +398,9 @@ interface Whereabouts {
   readonly worktree?: string
   readonly home?: string
   readonly cleaned_at?: string
-  /** The one commit of a squash, while the branch has it. */
+  /** The one commit of a squash, while the branch has it, and that branch; empty when HEAD is detached. */
   readonly squashed?: string
+  readonly squashed_on?: string
   /** Of a run that works in the user's tree, or was cleaned up: whether its work may be uncommitted there now. */
   readonly uncommitted?: boolean
   /** The cleanup had nothing to bring: no attempt was saved. */
@@ -372,6 +413,8 @@ interface Whereabouts {
   readonly is_merged?: true
   /** What the last attempt had done was deleted: `ralph clean --attempts`. */
   readonly is_attempt_gone?: true
+  /** Its work tree is gone: what is to be typed, in this order, to have it again. */
+  readonly tree_again?: readonly string[]
   /** The loop's own work tree, which nothing needs any more. */
   readonly leftover_tree?: string
   /** What is in that tree alone, in no commit and not in the user's checkout: it goes with the folder. */
@@ -569,6 +612,8 @@ export interface Diagnosis {
     readonly detail: string
     /** How to fix it; empty when there is nothing to fix. */
     readonly fix: string
+    /** A gate that was run and fails. */
+    readonly is_red?: true
   }[]
   /** With --fix: what was put in order before the checks. */
   readonly fixes?: readonly Fix[]

@@ -1,5 +1,7 @@
 // The streams and the surroundings of one command, so that tests can bring their own.
-import picocolors from 'picocolors'
+import { paintWith, type Paint } from './paint.ts'
+
+export type { Paint } from './paint.ts'
 
 export interface Output extends NodeJS.WritableStream {
   readonly isTTY?: boolean | undefined
@@ -21,18 +23,15 @@ export interface Io {
   readonly stderr: Output
 }
 
-export type Paint = ReturnType<typeof picocolors.createColors>
-
 /** For whoever is no terminal, whatever the surroundings say. */
-export const plain: Paint = picocolors.createColors(false)
+export const plain: Paint = paintWith(false)
 
-/** NO_COLOR beats FORCE_COLOR beats what the stream is; picocolors' own guess looks at the process, not at this stream. */
+/** NO_COLOR beats FORCE_COLOR beats what the stream is. */
 export function paintFor(stream: Output, env: NodeJS.ProcessEnv): Paint {
   if (env['NO_COLOR']) return plain
   const forced = env['FORCE_COLOR']
-  if (forced !== undefined && forced !== '')
-    return picocolors.createColors(forced !== '0' && forced !== 'false')
-  return picocolors.createColors(isTerminal(stream) && env['TERM'] !== 'dumb')
+  if (forced !== undefined && forced !== '') return paintWith(forced !== '0' && forced !== 'false')
+  return paintWith(isTerminal(stream) && env['TERM'] !== 'dumb')
 }
 
 export function isTerminal(stream: { readonly isTTY?: boolean | undefined }): boolean {

@@ -40,6 +40,7 @@ const verdicts: Readonly<Record<Verdict, readonly [word: string, meaning: Meanin
   partial: ['partly done, kept', 'done'],
   progress: ['some done, kept', 'done'],
   kept: ['kept', 'done'],
+  refused: ['refused', 'failed'],
   failed: ['failed', 'failed'],
   gate_failed: ['gate failed', 'failed'],
   none: ['did not report', 'failed'],
@@ -122,7 +123,7 @@ function changeState(
 ): readonly [word: string, meaning: Meaning] {
   if (status === 'running' || status === 'starting' || total === 0) return statuses[status]
   if (done === total) return statuses.done
-  if (open === 0) return status === '' ? ['needs you', 'human'] : statuses[status]
+  if (open === 0) return status === '' || status === 'stopped' ? waitStates.human : statuses[status]
   return status === 'done' || status === '' ? ['open', 'open'] : statuses[status]
 }
 

@@ -39,6 +39,10 @@ ralph=$(sed -n 's/.*"terminal_pid": \([0-9]*\).*/\1/p' .claude/loop-state.json)
 kill -0 "$ralph" && echo "signalled ralph" >> "$loot"
 tr '\0' '\n' < "/proc/$ralph/environ" | grep -q '^HOME=' && echo "looked into ralph" >> "$loot"
 
+# 0: give its number, -3: of the session's keyring. 40: vsock.
+perl -e 'syscall($ARGV[0], 0, -3, 0) >= 0 or exit 1' "$KEYCTL" && echo "has the keyring" >> "$loot"
+perl -e 'socket(my $s, 40, 1, 0) or exit 1' && echo "has a vsock" >> "$loot"
+
 # Without its environment, its output and its session.
 (cd / && env -i setsid /bin/sh -c "exec sleep 31536000.$MARK" </dev/null >/dev/null 2>&1 &)
 

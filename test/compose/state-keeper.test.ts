@@ -1,22 +1,47 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { keepStateFile } from '../../src/compose/state-keeper.ts'
 import { initialState, type LoopState } from '../../src/core/state.ts'
 import type { StateFile } from '../../src/core/state-file.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
+import type { Clock } from '../../src/ports.ts'
 
 const event = (type: 'warning' | 'agent.message'): LoopEvent =>
   type === 'warning'
     ? { v: 1, seq: 1, time: '', change_id: 'demo', type, code: '', message: '' }
     : { v: 1, seq: 1, time: '', change_id: 'demo', type, n: 1, text: '' }
 
-const clock = { now: () => 0, monotonic: () => 0, stamp: () => 'now', until: () => Promise.resolve() }
+/** Time that only the test moves. */
+function manualClock(): Pick<Clock, 'stamp' | 'after'> & { readonly pass: (ms: number) => Promise<void> } {
+  let nowMs = 0
+  const due = new Set<{ readonly atMs: number; readonly call: () => void }>()
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
+  return {
+    stamp: () => 'now',
+    after(ms, call) {
+      const entry = { atMs: nowMs + ms, call }
+      due.add(entry)
+      return () => due.delete(entry)
+    },
+    async pass(ms) {
+      const endMs = nowMs + ms
+      await settled()
+      for (;;) {
+        const [next] = [...due].filter(({ atMs }) => atMs <= endMs).sort((a, b) => a.atMs - b.atMs)
+        if (next === undefined) break
+        due.delete(next)
+        nowMs = next.atMs
+        next.call()
+        await settled()
+      }
+      nowMs = endMs
+    },
+  }
+}
 
 describe('state keeper', () => {
+  let clock = manualClock()
   beforeEach(() => {
-    vi.useFakeTimers()
-  })
-  afterEach(() => {
-    vi.useRealTimers()
+    clock = manualClock()
   })
 
   test('the file is written again while nothing happens, at least every 60 s', async () => {
@@ -29,11 +54,11 @@ describe('state keeper', () => {
     keeper.read(event('warning'), initialState('demo'))
     await keeper.settle()
     expect(written).toHaveLength(1)
-    await vi.advanceTimersByTimeAsync(60_000)
+    await clock.pass(60_000)
     expect(written.length).toBeGreaterThanOrEqual(2)
     keeper.stop()
     const before = written.length
-    await vi.advanceTimersByTimeAsync(600_000)
+    await clock.pass(600_000)
     expect(written).toHaveLength(before)
   })
 
@@ -45,7 +70,7 @@ describe('state keeper', () => {
       () => undefined,
     )
     for (let n = 0; n < 1_000; n += 1) keeper.read(event('agent.message'), initialState('demo'))
-    await vi.advanceTimersByTimeAsync(5_000)
+    await clock.pass(5_000)
     expect(written).toHaveLength(1)
     keeper.stop()
   })
@@ -61,13 +86,13 @@ describe('state keeper', () => {
       keeper.read({ ...event('warning'), type } as LoopEvent, initialState(type))
     tell('warning')
     tell('iteration.ended')
-    await vi.advanceTimersByTimeAsync(50)
+    await clock.pass(50)
     tell('iteration.started')
-    await vi.advanceTimersByTimeAsync(1_000)
+    await clock.pass(1_000)
     expect(written.map(({ change_id }) => change_id)).toEqual(['iteration.started'])
     tell('warning')
     tell('iteration.ended')
-    await vi.advanceTimersByTimeAsync(1_000)
+    await clock.pass(1_000)
     expect(written.map(({ change_id }) => change_id)).toEqual(['iteration.started', 'iteration.ended'])
     keeper.stop()
   })
@@ -89,7 +114,7 @@ describe('state keeper', () => {
           { ...event('warning'), type } as LoopEvent,
           { ...initialState('demo'), iterations } as unknown as LoopState,
         )
-        await vi.advanceTimersByTimeAsync(5)
+        await clock.pass(5)
       }
       const before = bytes
       await keeper.settle()
@@ -120,7 +145,7 @@ describe('state keeper', () => {
     expect([faults.length, written.length]).toEqual([1, 0])
     // Nothing more is told: it is the keeper who comes back to it.
     isFull = false
-    await vi.advanceTimersByTimeAsync(60_000)
+    await clock.pass(60_000)
     expect(written[0]?.change_id).toBe('last')
     keeper.stop()
   })
@@ -134,7 +159,7 @@ describe('state keeper', () => {
       },
     )
     keeper.read(event('warning'), initialState('demo'))
-    await vi.advanceTimersByTimeAsync(1)
+    await clock.pass(1)
     await expect(keeper.settle()).rejects.toThrow('ENOSPC')
     keeper.stop()
   })

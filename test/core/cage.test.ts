@@ -9,6 +9,7 @@ const places: CagePlaces = {
   hiddenFolders: ['/run', '/home/me/.ssh', '/home/me/shared/.aws'],
   hiddenFiles: ['/home/me/.netrc'],
   shown: ['/run/resolvconf'],
+  links: [],
   writable: ['/home/me/work', '/home/me/work/.git', '/home/me/shared', '/home/me/work/.git/ralph/ledger'],
   readOnly: ['/home/me/work/.git/config', '/home/me/work/.git/ralph'],
   instead: [{ at: '/home/me/.npmrc', from: '/tmp/own/npmrc', isWritable: false }],
@@ -24,7 +25,7 @@ function becomes(path: string, mode: 'workspace' | 'strict' = 'workspace'): stri
   for (let at = 0; at < words.length; at += 1) {
     const [how = '', from = '', to = ''] = words.slice(at, at + 3)
     const target = how === '--tmpfs' ? from : to
-    if (!['--tmpfs', '--bind', '--ro-bind'].includes(how)) continue
+    if (!['--tmpfs', '--bind', '--ro-bind', '--ro-bind-try'].includes(how)) continue
     if (path === target || path.startsWith(target === '/' ? '/' : `${target}/`)) what = `${how} ${from}`
   }
   return what
@@ -45,9 +46,32 @@ describe('the words for bubblewrap', () => {
     ['/home/me/shared/x', '--bind /home/me/shared'],
     ['/home/me/shared/.aws/credentials', '--tmpfs /home/me/shared/.aws'],
     ['/run/docker.sock', '--tmpfs /run'],
-    ['/run/resolvconf/x', '--ro-bind /run/resolvconf'],
+    ['/run/resolvconf/x', '--ro-bind-try /run/resolvconf'],
     ['/tmp/ssh-x/agent', '--bind /tmp/own/tmp'],
   ])('a deeper place wins: %s', (path, what) => expect(becomes(path)).toBe(what))
+
+  test('few mounts, since each bind reads the list of all: nothing is hidden in what is hidden or shown in what is shown, and hidden folders that hold nothing come last', () => {
+    const shut = {
+      ...places,
+      hiddenFolders: ['/home/me', '/home/me/.ssh', '/home/me.old/.ssh', '/home/me/src/.aws', '/srv'],
+      hiddenFiles: ['/home/me/.netrc', '/home/me/src/.netrc'],
+      shown: ['/home/me/src', '/home/me/src/bin/agent', '/home/me/.bashrc'],
+      links: [{ at: '/home/me/.zshrc', to: 'src/zshrc' }],
+    }
+    const words = bwrapWords('workspace', shut, '/home/me/work')
+    const at = (word: string): number => words.indexOf(word)
+    for (const gone of ['/home/me/.ssh', '/home/me/.netrc', '/home/me/src/bin/agent'])
+      expect(words).not.toContain(gone)
+    for (const [before, after] of [
+      ['/home/me', '/home/me/src'],
+      ['/home/me/src', '/home/me/src/.netrc'],
+      ['/home/me/src/.netrc', '/home/me/src/.aws'],
+      ['/home/me/work/.git/ralph/ledger', '/srv'],
+      ['/home/me/work', '/home/me.old/.ssh'],
+    ] as const)
+      expect([before, at(before) < at(after)]).toEqual([before, true])
+    expect(words.join(' ')).toContain('--symlink src/zshrc /home/me/.zshrc')
+  })
 
   test('hidden folders are sealed by their rights; processes and rights are its own; the network only where it is strict', () => {
     const words = bwrapWords('workspace', places, '/home/me/work').join(' ')

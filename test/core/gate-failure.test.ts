@@ -1,7 +1,14 @@
 // The failing test's own line, found in what test programs really print.
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { failureSentence, findFailure, lastLines, shortFailure } from '../../src/core/gate-failure.ts'
+import {
+  failureLine,
+  failureSentence,
+  findFailure,
+  lastLines,
+  shortFailure,
+  tellingLines,
+} from '../../src/core/gate-failure.ts'
 
 const outputOf = (name: string): string =>
   readFileSync(new URL(`../fixtures/gates/${name}.txt`, import.meta.url), 'utf8')
@@ -85,6 +92,24 @@ describe('F25: a failed gate says which test failed, and why', () => {
     expect(shortFailure(output)).toBe(line)
   })
 
+  test.each([
+    ['node-tap', 'not ok 1 - greets in Hungarian'],
+    ['node-spec', '✖ greets in Hungarian'],
+    ['vitest-project', ' FAIL  |unit| test/greet.test.ts > greets in Hungarian'],
+    ['jest', '● greet › greets in Hungarian'],
+    ['pytest', '_ test_hungarian _'],
+    ['cargo', "thread 'tests::hungarian'"],
+    ['go', '--- FAIL: TestGreet/hungarian'],
+    ['go-build', './greet.go:5:9: undefined: missing'],
+    ['unittest', "AssertionError: 'hello' != 'szia'"],
+  ])('%s: the line where that stands', (name, part) => {
+    const output = outputOf(name)
+    const at = failureLine(output) ?? -1
+    expect(output.split('\n')[at]).toContain(part)
+    // The last of its kind: what lists the results before is not where it is told.
+    if (name === 'node-spec') expect(output.split('\n').findLastIndex((line) => line.includes(part))).toBe(at)
+  })
+
   test('no line is longer than a screen can take, whatever a gate prints', () => {
     expect(shortFailure(`Error: ${'x'.repeat(5000)}`).length).toBeLessThanOrEqual(300)
   })
@@ -109,5 +134,92 @@ describe('F25: a failed gate says which test failed, and why', () => {
       'enoent This is related to npm not being able to find a file.',
     ])
     expect(shortFailure(output)).toContain('Could not read package.json')
+  })
+})
+
+describe('a gate in which several tests fail names the others, too', () => {
+  const vitest = ` FAIL  test/greet.test.ts > greets by name
+AssertionError: expected 'hi' to be 'hello'
+
+ ❯ test/greet.test.ts:9:21
+
+ FAIL  test/greet.test.ts > greets in Hungarian
+AssertionError: expected 'hi' to be 'szia'
+`
+  const pytest = `E       AssertionError: assert 'hi' == 'hello'
+FAILED tests/test_greet.py::test_name - AssertionError: assert 'hi' == ...
+FAILED tests/test_greet.py::test_hungarian - AssertionError: assert 'hi...
+`
+  const tap = `# Subtest: greet
+    not ok 1 - by name
+      ---
+      error: "'hi' == 'hello'"
+      ...
+    not ok 2 - in Hungarian
+      ---
+      error: "'hi' == 'szia'"
+      ...
+not ok 1 - greet
+  ---
+  failureType: 'subtestsFailed'
+  error: '2 subtests failed'
+  ...
+`
+  const spec = `✖ failing tests:
+
+test at a.test.js:2:1
+✖ by name (1.2ms)
+  AssertionError [ERR_ASSERTION]: 'hi' == 'hello'
+
+test at a.test.js:3:1
+✖ in Hungarian (0.4ms)
+  AssertionError [ERR_ASSERTION]: 'hi' == 'szia'
+`
+  const jest = `FAIL test/greet.test.js
+  ● greet › by name
+
+    Expected: "hello"
+
+  ● greet › in Hungarian
+
+    Expected: "szia"
+
+Summary of all failing tests
+  ● greet › by name
+
+    Expected: "hello"
+`
+  const go = `--- FAIL: TestGreet (0.00s)
+    --- FAIL: TestGreet/name (0.00s)
+        greet_test.go:16: got "hi"
+    --- FAIL: TestGreet/hungarian (0.00s)
+        greet_test.go:16: got "hi"
+`
+  const cargo = `test tests::name ... FAILED
+test tests::hungarian ... FAILED
+
+---- tests::name stdout ----
+thread 'tests::name' panicked at src/lib.rs:8:22:
+left is not right
+`
+  test.each([
+    ['vitest', vitest, 'test/greet.test.ts > greets in Hungarian'],
+    ['pytest', pytest, 'tests/test_greet.py::test_hungarian'],
+    ['tap', tap, 'in Hungarian'],
+    ['node', spec, 'in Hungarian'],
+    ['jest', jest, 'greet › in Hungarian'],
+    ['go', go, 'TestGreet/hungarian'],
+    ['cargo', cargo, 'tests::hungarian'],
+  ])('%s', (_, output, other) => {
+    expect(findFailure(output)?.also).toEqual({ total: 1, first: [other] })
+    expect(shortFailure(output)).toMatch(/; 1 more test fails$/)
+    expect(tellingLines({ output_tail: output }, 10).lines.at(-1)).toBe(`1 more test fails: ${other}`)
+  })
+
+  test('of many the first are named, and all are counted', () => {
+    const output = Array.from({ length: 60 }, (__, n) => `FAILED t.py::test_${n} - assert 0`).join('\n')
+    expect(tellingLines({ output_tail: output }, 10).lines.at(-1)).toBe(
+      '59 more tests fail: t.py::test_1, t.py::test_2, t.py::test_3 …',
+    )
   })
 })

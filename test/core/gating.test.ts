@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Command } from '../../src/core/loop.ts'
 import type { Settings } from '../../src/core/event.ts'
+import { replay } from '../../src/core/loop.ts'
+import { initialState } from '../../src/core/state.ts'
 import { good, ofType, play, settings } from './world.ts'
 import type { Deed, Run } from './world.ts'
 
@@ -16,6 +18,22 @@ function commands<D extends Command['do']>(done: Run, name: D): Extract<Command,
 
 const verdict = (done: Run): string | undefined => done.state.iterations[0]?.verdict
 const reason = (done: Run): string => done.state.iterations[0]?.reason ?? ''
+
+test.each([
+  ['passed', {}],
+  ['failed', { gatesPass: false }],
+  ['stirred', { stirs: [['a.txt']], stirsLate: [['b.txt']] }],
+])('an older journal, where none was an empty word, is read as it was meant: gates that %s', (_, deed) => {
+  const done = run(deed)
+  const words: Record<string, object> = {
+    'attempt.kept': { spec_lost: '' },
+    'gates.checked': { failed: '', lost: '' },
+    'checkpoint.refused': { lost: '' },
+  }
+  const older = done.events.map((event) => ({ ...words[event.type], ...event }))
+  expect(older).not.toEqual(done.events)
+  expect(replay(initialState('demo'), older)).toEqual(replay(initialState('demo'), done.events))
+})
 
 describe('O14: what passed the gates is what is saved', () => {
   test('nothing changes: one round, and the tree that passed is the one to be saved', () => {

@@ -8,7 +8,7 @@ import { initialState } from '../../src/core/state.ts'
 import { unrecorded } from '../../src/core/unrecorded.ts'
 import { stateFileSchema } from '../../src/core/state-file.ts'
 import { toStateFile } from '../../src/core/state-snapshot.ts'
-import type { Deed, World } from './world.ts'
+import type { Deed, Run, World } from './world.ts'
 import { good, ofType, play, settings } from './world.ts'
 
 const failed: Deed = { ...good, promise: 'failed' }
@@ -229,6 +229,12 @@ describe('rules of the loop', () => {
     expect(ofType(run, 'iteration.started')).toHaveLength(1)
   })
 
+  test('O1: whether work lies elsewhere is asked of an attempt that says COMPLETE, and of no other', () => {
+    const run = play({ settings, tasks: [1], deeds: [failed, silent, good] })
+    const keeps = run.commands.filter((command) => command.do === 'keep_attempt')
+    expect(keeps.map(({ mayBeSaved }) => mayBeSaved)).toEqual([false, false, true])
+  })
+
   test('P6: COMPLETE without a ticked box counts as complete; some ticked keeps the work and uses a retry', () => {
     const none = play({ settings, tasks: [3], deeds: [{ ...good, ticks: 'none' }] })
     expect(none.state.iterations.map((iteration) => iteration.verdict)).toEqual(['complete'])
@@ -249,6 +255,43 @@ describe('rules of the loop', () => {
     expect(run.commands.filter((command) => command.do === 'run_agent')[1]?.previousFailure).toBe(
       'gate failed',
     )
+  })
+
+  test('B15: with --story the tasks are those of the stories that were asked for', () => {
+    const run = play({ settings: { ...settings, stories: ['2'] }, tasks: [3, 2], deeds: [good] })
+    const end = ofType(run, 'complete')[0]
+    expect(end?.totals).toMatchObject({ stories_total: 1, tasks_done: 2, tasks_total: 2 })
+  })
+
+  const runAgents = (run: Run) => run.commands.filter((command) => command.do === 'run_agent')
+  const gated = { ...settings, gates: ['npm test'] }
+  const red: Deed = { ...good, gatesPass: false }
+
+  test('F1: a failed gate is run once without the work before its retry is paid, and what came of it stands in each prompt and at the end', () => {
+    const run = play({ settings: gated, tasks: [1], deeds: [red, red, red, red], baseline: 'same' })
+    const asked = runAgents(run)
+    const compared = { gate: 'npm test', reason: 'gate failed' }
+    expect(asked.map(({ compares }) => compares)).toEqual([undefined, compared, undefined, undefined])
+    expect(asked[2]?.previousFailure).toMatch(/^gate failed\n\nralph has run this gate without your changes/)
+    expect(run.state.status).toBe('stuck')
+    expect(run.state.outcome?.hint).toBe(
+      "npm test fails without the agent's work, too: fix that first, then type: ralph resume demo",
+    )
+  })
+
+  test('F1: where it passes without the work the agent is told that, and the end blames nobody else', () => {
+    const run = play({ settings: gated, tasks: [1], deeds: [red, red, red, red], baseline: 'passed' })
+    expect(runAgents(run)[2]?.previousFailure).toContain('Without your changes this gate passes')
+    expect(run.state.outcome?.hint).toBe('To try again: ralph resume demo')
+  })
+
+  test('F1: a gate that has passed in this loop, or that failed where nothing was changed, is not run for that', () => {
+    const passed = play({ settings: gated, tasks: [1, 1], deeds: [good, red, good] })
+    expect(runAgents(passed).map(({ compares }) => compares)).toEqual([undefined, undefined, undefined])
+    expect(runAgents(passed)[2]?.previousFailure).toContain('Without your changes this gate passes')
+    const same = play({ settings: gated, tasks: [1], deeds: [{ ...red, changesTree: false }, red] })
+    expect(runAgents(same)[1]?.compares).toBeUndefined()
+    expect(runAgents(same)[1]?.previousFailure).toContain('it fails there in the same way')
   })
 
   test('R8: a limit uses no retry, counts toward no stall, and max_iterations grows by one', () => {

@@ -155,6 +155,6 @@ describe('O14: why there is nothing to save any more', () => {
     ['stashed', { ...still, stashed: ['On main: mine'] }, /^somebody stashed .*\(On main: mine\)/],
     ['undone', { ...still, isUndone: true }, /was undone/],
   ])('%s', (_, facts, words) => {
-    expect(lossOf(facts)).toMatch(words)
+    expect(lossOf(facts) ?? '').toMatch(words)
   })
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { dueNow, findCycle, freeUsd, queueExit, seenEntry } from '../../src/core/queue-due.ts'
+import { comesAfter, dueNow, findCycle, freeUsd, queueExit, seenEntry } from '../../src/core/queue-due.ts'
 import { emptyQueue, evolveQueue, replayQueue } from '../../src/core/queue.ts'
 import type { LoopFacts, QueueFacts } from '../../src/core/queue-due.ts'
 import type { QueueBody } from '../../src/core/queue-event.ts'
@@ -132,7 +132,7 @@ describe('what is due', () => {
     ])
   })
 
-  it('a loop that was stopped while no queue was there goes on with the next one; stopped beside a queue it is parked for who stopped it', () => {
+  it('a loop that was stopped or killed while no queue was there goes on with the next one; stopped beside a queue it is parked for who stopped it', () => {
     const stopped = facts({ a: { loop: 'ended', exitCode: 143, reason: 'stopped by SIGTERM' } })
     const running = [opened, added('a'), spawned('a')]
     expect(dueNow(after(...running), stopped)).toMatchObject([
@@ -147,6 +147,8 @@ describe('what is due', () => {
     expect(dueNow(after(...running, opened, spawned('a')), stopped)).toMatchObject([{ do: 'tell' }])
     const limit = facts({ a: { loop: 'ended', exitCode: 6, reason: 'the limit' } })
     expect(dueNow(after(...running, opened), limit)).toMatchObject([{ do: 'spawn', how: 'resume' }])
+    const killed = facts({ a: { loop: 'ended', exitCode: 137, reason: 'The loop was killed.' } })
+    expect(dueNow(after(...running, opened), killed)).toMatchObject([{ do: 'spawn', how: 'resume' }])
     const failed = facts({ a: { loop: 'ended', exitCode: 3, reason: 'no' } })
     expect(dueNow(after(...running, opened), failed)).toMatchObject([{ do: 'tell', event: { why: 'no' } }])
   })
@@ -166,6 +168,13 @@ describe('what is due', () => {
     expect(state.entries).toMatchObject([
       { state: 'done', why: expect.stringContaining('3 times') as string },
     ])
+    const [entry] = state.entries
+    // With no queue at work, too.
+    expect(entry && seenEntry(entry, { isApart: true, loop: 'ended', costUsd: 0 }, false, '')).toMatchObject({
+      state: 'done',
+      why: expect.stringContaining('moved 3 times while it was tested') as string,
+      hint: expect.stringContaining('ralph up') as string,
+    })
     expect(dueNow(after(...story, opened), facts())).toEqual([{ do: 'land', change: 'a' }])
   })
 
@@ -304,16 +313,35 @@ describe('what is due', () => {
 describe('what a look shows', () => {
   const began: QueueBody = { type: 'candidate.began', change: 'a', base: hash('a'), tip: hash('b') }
   const look = (loop: Partial<LoopFacts>, isAlive: boolean, ...more: readonly QueueBody[]): unknown => {
-    const [entry] = after(opened, added('a'), ...more).entries
+    const queue = after(opened, added('a'), ...more)
+    const [entry] = queue.entries
     if (entry === undefined) throw new Error('no entry')
-    const { state, why } = seenEntry(entry, { isApart: true, loop: 'none', costUsd: 0, ...loop }, isAlive)
+    const facts: LoopFacts = { isApart: true, loop: 'none', costUsd: 0, ...loop }
+    const { state, why } = seenEntry(entry, facts, isAlive, comesAfter(queue, entry))
     return [state, why]
   }
+  it('what it waited for has landed since: it says so no longer', () => {
+    const waits: QueueBody = { type: 'entry.waiting', change: 'a', why: 'waits for b, which is parked' }
+    const ordered: QueueBody = { type: 'entry.ordered', change: 'a', after: ['b'] }
+    const b = [added('b'), ordered, waits]
+    expect(look({}, false, ...b)).toEqual(['waiting', 'waits for b'])
+    expect(look({}, false, ...b, { type: 'landed', change: 'b', commit: hash('c') })).toEqual([
+      'waiting',
+      'waits for ralph up',
+    ])
+  })
   it.each([
     ['waiting', {}, [], 'waiting', 'waits for ralph up'],
     ['running', { loop: 'running' }, [spawned('a')], 'running', 'continues; ralph up lands it'],
     ['stopped', { loop: 'ended', exitCode: 143 }, [spawned('a')], 'waiting', 'its loop was stopped'],
     ['killed', { loop: 'dead' }, [spawned('a')], 'waiting', 'its loop was killed'],
+    [
+      'killed and looked at',
+      { loop: 'ended', exitCode: 137 },
+      [spawned('a')],
+      'waiting',
+      'its loop was killed',
+    ],
     ['failed', { loop: 'ended', exitCode: 3, reason: 'no' }, [spawned('a')], 'parked', 'no'],
     ['at a limit', { loop: 'ended', exitCode: 6, reason: 'limit' }, [spawned('a')], 'waiting', 'limit'],
     ['done', { loop: 'ended', exitCode: 0 }, [spawned('a')], 'done', 'waits for ralph up'],

@@ -1,13 +1,13 @@
 // The report as text, Markdown and HTML: the figures are there, and nothing of an agent's words becomes markup.
 import { describe, expect, test } from 'vitest'
-import type { Verdict } from '../../src/core/event.ts'
 import type { RunHistory } from '../../src/core/report.ts'
-import { countAttempts, runReport } from '../../src/core/report.ts'
+import { runReport } from '../../src/core/report.ts'
 import { paintFor } from '../../src/ui/io.ts'
 import { historyText } from '../../src/ui/print/history.ts'
 import { reportHtml } from '../../src/ui/print/report-html.ts'
 import { reportMarkdown } from '../../src/ui/print/report-md.ts'
 import { reportText } from '../../src/ui/print/report-text.ts'
+import { countsOf } from '../../src/ui/print/report-words.ts'
 import { widthOf } from '../../src/ui/print/text.ts'
 import { history, iteration } from './report-history.ts'
 
@@ -67,22 +67,19 @@ describe('text', () => {
   })
 })
 
-describe('R8: an iteration that only hit a limit is no attempt', () => {
-  test('in the history', () => {
+describe('R8: an iteration that only hit a limit', () => {
+  test('had to wait, as the history says', () => {
     const page = { paint: plainPaint, columns: Infinity }
     const rows = historyText({ ...history, earlier_runs: [] }, page).split('\n')
     expect(rows.find((row) => /‖ had to wait/.test(row))).toBeDefined()
   })
 
-  test('in the report as Markdown and as HTML', () => {
-    expect(reportMarkdown(report)).toMatch(/^\| 2 Login.*\| 3\/3 \| 3 \|/m)
-    expect(reportHtml(report)).toMatch(/2 Login[^\n]*?3\/3<\/td>\s*<td[^>]*>3<\/td>/)
-  })
-
-  test('nor is one whose agent has no login', () => {
-    const of = (...verdicts: Verdict[]): number => countAttempts(verdicts.map((verdict) => ({ verdict })))
-    expect(of('limit', 'fatal', 'limit')).toBe(0)
-    expect(of('limit', 'failed', 'crash', 'complete')).toBe(3)
+  test('has its number like any other: the stories of a report add up to its attempts', () => {
+    expect(reportMarkdown(report)).toMatch(/^\| 2 Login.*\| 3\/3 \| 4 \|/m)
+    expect(reportHtml(report)).toMatch(/2 Login[^\n]*?3\/3<\/td>\s*<td[^>]*>4<\/td>/)
+    const counted = [...reportMarkdown(report).matchAll(/^\| .* \| \d+\/\d+ \| (\d+) \|/gm)]
+    const all = counted.reduce((sum, [, count]) => sum + Number(count), 0)
+    expect(countsOf(report)).toContain(` ${String(all)} attempts`)
   })
 })
 
@@ -103,7 +100,7 @@ describe('markdown', () => {
         runReport({ ...history, iterations: [iteration(1, '1', 1, 'gate_failed', [0, 1], 1, { reason })] }),
       )
         .split('\n')
-        .find((line) => line.startsWith('| 1 | 1 | 1 |')) ?? ''
+        .find((line) => line.startsWith('| 1 | 1 | ✕ ')) ?? ''
     const long = `the login page needs ${'a '.repeat(80)}cookie`
     expect(rowOf(long)).toContain(`| ${long} |`)
     const lines = Array.from({ length: 40 }, (_, index) => `line ${String(index + 1)}`)
@@ -117,7 +114,7 @@ describe('markdown', () => {
     const rows = reportMarkdown(
       runReport({ ...history, iterations: [iteration(1, '1', 1, 'failed', [0, 1], 1, { reason: evil })] }),
     )
-    const row = rows.split('\n').find((line) => line.startsWith('| 1 | 1 | 1 |'))
+    const row = rows.split('\n').find((line) => line.startsWith('| 1 | 1 | ✕ '))
     expect(row).toContain('\\| \\[x\\](javascript:1) \\<img src=x> \\`code\\` \\*\\*bold\\*\\*')
     expect(rows).not.toContain('\n| second row |')
   })

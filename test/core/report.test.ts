@@ -77,6 +77,11 @@ describe('runReport', () => {
     expect(second).toMatchObject({ from_ms: 1_800_000, to_ms: 1_800_000 })
   })
 
+  test('the whole is never shorter than its attempts, whose stamps are whole seconds', () => {
+    const quick = iteration(1, '1', 1, 'failed', [0, 0], 1, { duration_ms: 98 })
+    expect(runReport({ ...history, iterations: [quick] })).toMatchObject({ wall_ms: 98 })
+  })
+
   test('a run without iterations is a report, too', () => {
     expect(runReport({ ...history, iterations: [] })).toMatchObject({
       started: '',

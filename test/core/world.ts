@@ -1,5 +1,5 @@
 // A pure stand-in for the engine and the world: answers each command of the reducer with the events that would follow.
-import type { AgentEnding, EventBody, LoopEvent, Settings } from '../../src/core/event.ts'
+import type { AgentEnding, Baseline, EventBody, LoopEvent, Settings } from '../../src/core/event.ts'
 import type { Command } from '../../src/core/loop.ts'
 import { next, reduce } from '../../src/core/loop.ts'
 import type { LoopState } from '../../src/core/state.ts'
@@ -68,6 +68,8 @@ export interface World {
   /** Open tasks by story. */
   readonly tasks: readonly number[]
   readonly deeds: readonly Deed[]
+  /** What a gate says without the agent's work. */
+  readonly baseline?: Baseline
   /** Until when other loops were told that an agent is at its limit; the clock begins at 1,000,000. */
   readonly limitedElsewhere?: Readonly<Record<string, number>>
 }
@@ -165,6 +167,12 @@ export function play(world: World): Run {
       case 'run_agent': {
         const deed = deedOf(command.n)
         before = open[storyIndex()] ?? 0
+        if (command.compares !== undefined) {
+          const { gate } = command.compares
+          const outcome = world.baseline ?? 'passed'
+          tell({ type: 'baseline.started', n: command.n, command: gate })
+          tell({ type: 'baseline.ended', n: command.n, command: gate, outcome, duration_ms: 1, reason: '' })
+        }
         if (deed.pause === true) tell({ type: 'pause.requested' })
         if (deed.note !== undefined) tell({ type: 'note.added', id: String(command.n), text: deed.note })
         for (let claim = 1; claim <= (deed.claims ?? 0); claim += 1)
@@ -198,7 +206,6 @@ export function play(world: World): Run {
           commits: [],
           changed: deed.changesTree,
           history_rewritten: false,
-          spec_lost: '',
           ticked,
           still_open: before - ticked,
           not_asked: 0,
@@ -208,11 +215,19 @@ export function play(world: World): Run {
         break
       }
       case 'check_gates': {
-        const { gatesPass, stirs, makes = [], lost = '' } = deedOf(command.n)
+        const { gatesPass, stirs, makes = [], lost } = deedOf(command.n)
+        const [gate] = command.commands
         const stirred = [...(stirs?.[state.current?.rounds ?? 0] ?? [])]
         const tree = stirred.length > 0 ? `${command.tree}+` : command.tree
-        const failed = gatesPass ? '' : 'gate failed'
-        tell({ type: 'gates.checked', n: command.n, failed, tree, stirred, made: [...makes], lost })
+        tell({
+          type: 'gates.checked',
+          n: command.n,
+          tree,
+          stirred,
+          made: [...makes],
+          ...(!gatesPass && { failed: 'gate failed', ...(gate !== undefined && { gate }) }),
+          ...(lost !== undefined && { lost }),
+        })
         break
       }
       case 'settle_boxes': {
@@ -225,7 +240,7 @@ export function play(world: World): Run {
         const late = deedOf(command.n).stirsLate?.[(state.current?.rounds ?? 1) - 1] ?? []
         if (late.length > 0) {
           const tree = `${command.judged?.tree ?? ''}~`
-          tell({ type: 'checkpoint.refused', n: command.n, tree, stirred: [...late], lost: '' })
+          tell({ type: 'checkpoint.refused', n: command.n, tree, stirred: [...late] })
           break
         }
         tell({

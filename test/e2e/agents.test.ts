@@ -211,7 +211,7 @@ describe('limits', () => {
     ],
     [
       './no-such-agent.sh --fast',
-      'there is no file ./no-such-agent.sh',
+      "there is no file ./no-such-agent.sh, seen from the repository's root",
       'Write it, or change --agent-command.',
     ],
     ['./plain.txt', './plain.txt is not executable', 'chmod +x ./plain.txt'],

@@ -1,7 +1,7 @@
 // Ways out of the cage that an attacker with the packed program has found, each as that attacker would use it.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readFileSync, symlinkSync, watch, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, watch, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { dirname, join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -198,6 +198,9 @@ forge() { printf '%s %s\\nwrote . %s %s %s\\n' "$1" "$2" "$3" "$4" "$1" >> $ledg
 forge refs/heads/main ${first} ${first} $(git rev-parse main)
 forge refs/heads/feature missing $zero $(git rev-parse feature)
 forge refs/heads/held $evil $evil $(git rev-parse held)
+forge refs/heads/fresh missing $zero $(git rev-parse fresh)
+echo "switched fresh $zero $(git rev-parse fresh) 1 ref: refs/heads/fresh" >> $ledger
+git worktree add -q own -b own
 echo x > x; echo '<promise>COMPLETE</promise>'
 `,
     )
@@ -207,9 +210,13 @@ echo x > x; echo '<promise>COMPLETE</promise>'
     await appears(join(tree, 'started'))
     at.git('commit', '-q', '--allow-empty', '-m', 'of the user')
     const mine = at.git('rev-parse', 'main')
+    at.git('worktree', 'add', '-q', join(at.root, 'fresh'), '-b', 'fresh')
     at.git('branch', 'feature')
     expect((await running.ended).code).toBe(0)
-    expect(at.git('rev-parse', 'main', 'feature', 'held').split('\n')).toEqual([mine, mine, first])
+    const branches = ['main', 'feature', 'held', 'fresh']
+    expect(at.git('rev-parse', ...branches).split('\n')).toEqual([mine, mine, first, mine])
+    // Its own one went.
+    expect(['fresh/.git', 'tree/own'].map((path) => existsSync(join(at.root, path)))).toEqual([true, false])
   },
 )
 
@@ -251,6 +258,83 @@ describe.skipIf(!hasBwrap)(`the home in a cage${skipped}`, () => {
   })
 })
 
+describe.skipIf(!hasBwrap)(`what a build and a commit need in a cage${skipped}`, () => {
+  const user = '[user]\n\tname = Una User\n\temail = una@example.invalid\n'
+  /** In the home. */
+  const homes: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    'a link to dotfiles': { '.dotfiles/git': user, '.gitconfig': '-> .dotfiles/git' },
+    'a link in a linked ~/.config': { '.dotfiles/config/git/config': user, '.config': '-> .dotfiles/config' },
+    'an include': { '.gitconfig': '[include]\n\tpath = ~/.identity\n', '.identity': user },
+    'an include by folder, which wins': {
+      '.gitconfig': `[user]\n\tname = Wrong\n\temail = w@example.invalid\n[includeIf "gitdir:ROOT/"]\n\tpath = .ids/work\n`,
+      '.ids/work': user,
+    },
+  }
+  test.each(Object.entries(homes))('the name of the user behind %s, without logins', async (_, files) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const home = join(at.root, 'home')
+    const login = '[github]\n\ttoken = secret\n[url "https://me:secret@example.invalid/"]\n\tinsteadOf = x:\n'
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(dirname(join(home, path)), { recursive: true })
+      if (text.startsWith('-> ')) symlinkSync(text.slice(3), join(home, path))
+      else writeFileSync(join(home, path), text === user ? `${user}${login}` : text.replace('ROOT', at.root))
+    }
+    const agent = `git config --list > said.txt; cat ~/.dotfiles/* ~/.identity ~/.ids/* >> said.txt; git add said.txt; git commit -qm own; git log -1 --format='%an %ae %cn' > name.txt; ${goodAgent}`
+    for (const key of ['user.name', 'user.email']) at.git('config', '--unset', key)
+    const end = await ralph(at, ['loop', 'demo', '--sandbox', 'workspace', '--agent-command', agent])
+    expect([end.code, at.read('name.txt')]).toEqual([0, 'Una User una@example.invalid Una User\n'])
+    expect(at.read('said.txt')).not.toContain('secret')
+  })
+
+  test('caches of build tools can be written, also new ones of a tool that is there; settings, logins and scripts beside them cannot', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const home = join(at.root, 'home')
+    const put = (path: string): void => {
+      mkdirSync(dirname(join(home, path)), { recursive: true })
+      writeFileSync(join(home, path), 'secret')
+    }
+    const beside =
+      '.gradle/gradle.properties .gradle/init.d/x.gradle .m2/settings.xml .cargo/credentials.toml .cargo/config.toml .cargo/bin/x .bun/install/x .npmrc .local/share/pnpm/x go/bin/x .yarn/x'.split(
+        ' ',
+      )
+    beside.forEach(put)
+    at.script('repo/gradlew', '#!/bin/sh\n')
+    const written =
+      '.cache/pip .cache/uv .cache/go-build .cache/yarn .npm/_cacache .gradle/caches .gradle/wrapper/dists .gradle/daemon .gradle/native .m2/repository .m2/wrapper .cargo/registry .cargo/git .bun/install/cache .local/share/pnpm/store .yarn/berry go/pkg/mod'.split(
+        ' ',
+      )
+    const refused = [
+      ...beside,
+      '.gradle/init.gradle',
+      '.cargo/config',
+      '.m2/extensions.xml',
+      '.config/x',
+      'x',
+    ]
+    const agent = [
+      ...written.map((path) => `mkdir -p ~/${path} && echo x > ~/${path}/new`),
+      ...refused.map((path) => `echo planted > ~/${path}`),
+      'cat ~/.gradle/gradle.properties ~/.m2/settings.xml ~/.cargo/credentials.toml > seen.txt',
+      // A link that the next one would follow.
+      'mkdir -p ~/.cache; rm -rf ~/.cache/moved; ln -s ~/.ssh ~/.cache/moved',
+      'cat ~/.ssh/id >> seen.txt',
+      goodAgent,
+    ].join('\n')
+    put('.ssh/id')
+    const env = { GOCACHE: join(home, '.cache/moved') }
+    for (const fresh of [[], ['--fresh']]) {
+      const words = ['--sandbox', 'workspace', '--agent-command', agent]
+      const end = await ralph(at, ['loop', 'demo', ...fresh, ...words], { env })
+      expect([end.code, at.read('seen.txt')]).toEqual([0, ''])
+      at.git('checkout', '-q', 'main')
+    }
+    expect(written.filter((path) => !existsSync(join(home, path, 'new')))).toEqual([])
+    const holds = (path: string): boolean =>
+      existsSync(join(home, path)) && readFileSync(join(home, path), 'utf8').includes('planted')
+    expect(refused.filter(holds)).toEqual([])
+  })
+})
+
 test.skipIf(!hasBwrap)('files in the memory of a cage count for --max-memory', async () => {
   const at = scratch({ tasks: tasksOf(1) })
   const agent = `head -c 400M /dev/zero > /dev/shm/x; sleep 60; ${goodAgent}`
@@ -281,6 +365,67 @@ test('a repository that holds the home has no cage: exit 2, and nothing is touch
   }
   expect(existsSync(join(at.repo, 'story-1.txt'))).toBe(false)
 })
+
+test.each(['.bashrc', '.gitconfig', '.config/git', '.identity', '.config'])(
+  'a repository that holds ~/%s, by a link, has no cage: exit 2, and nothing is touched',
+  async (name) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const home = join(at.root, 'home')
+    const kept = join(at.repo, 'kept')
+    const isFolder = name.startsWith('.config')
+    at.write(isFolder ? 'kept/x' : 'kept', '')
+    mkdirSync(dirname(join(home, name)), { recursive: true })
+    symlinkSync(kept, join(home, name))
+    if (name === '.identity') writeFileSync(join(home, '.gitconfig'), '[include]\n\tpath = .identity\n')
+    // A file without settings is obeyed as soon as it has some.
+    if (name === '.identity') at.write('kept', '[user]\n\tname = U\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'dotfiles')
+    const words = ['--sandbox', 'workspace', '--agent-command', goodAgent]
+    const end = await ralph(at, ['loop', 'demo', ...words])
+    expect([end.code, end.stderr]).toEqual([2, expect.stringContaining('programs outside obey it')])
+    expect(existsSync(join(at.repo, 'story-1.txt'))).toBe(false)
+    const beside = await ralph(at, ['loop', 'demo', '--worktree', join(at.root, 'tree'), ...words])
+    expect([beside.code, existsSync(join(at.root, 'tree/story-1.txt'))]).toEqual([0, true])
+  },
+)
+
+test.skipIf(!hasBwrap).each(['workspace', 'strict'])(
+  'sockets of other programs cannot be reached wherever they are, but for those of the work tree: %s',
+  async (sandbox) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const home = join(at.root, 'home')
+    const places = [join(home, 'app/control'), join(home, '.cache/go-build/daemon'), join(at.repo, 'own')]
+    const called = new Set<string>()
+    for (const path of places) {
+      mkdirSync(dirname(path), { recursive: true })
+      const server = createServer((socket) => {
+        called.add(path)
+        socket.end()
+      }).listen(path)
+      onTestFinished(() => void server.close())
+    }
+    const calls = `node -e 'for (const path of process.argv.slice(1)) require("node:net").connect(path, function () { this.end() }).on("error", () => {})' ~/app/control ~/.cache/go-build/daemon "$PWD/own"`
+    const words = ['--sandbox', sandbox, '--agent-command', `${calls}; ${goodAgent}`]
+    const end = await ralph(at, ['loop', 'demo', ...words])
+    expect([end.code, [...called]]).toEqual([0, [join(at.repo, 'own')]])
+  },
+)
+
+test.skipIf(!hasBwrap)(
+  'the socket of a program at a place that cannot be looked at, here below a file, keeps nobody from a cage',
+  async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const folder = join(at.root, 'app')
+    mkdirSync(folder)
+    const server = createServer().listen(join(folder, 'control'))
+    onTestFinished(() => void server.close())
+    renameSync(folder, join(at.root, 'moved'))
+    writeFileSync(folder, '')
+    const end = await ralph(at, ['loop', 'demo', '--sandbox', 'workspace', '--agent-command', goodAgent])
+    expect([end.code, end.stderr]).toEqual([0, expect.not.stringContaining('sandbox could not')])
+  },
+)
 
 test('worktree_copy cannot name git’s own folder: exit 2', async () => {
   const at = scratch({ tasks: tasksOf(1) })

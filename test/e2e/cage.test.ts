@@ -25,6 +25,12 @@ const isRoot = process.getuid?.() === 0
 const hasBwrap = spawnSync('bwrap', ['--ro-bind', '/', '/', '--unshare-pid', 'true']).status === 0
 const skipped = ` (needs bubblewrap${hasBwrap ? '' : ', which is not installed or may make no namespaces here'})`
 
+/** Not everywhere: in Docker neither is there. */
+const perl = (...words: string[]): boolean => spawnSync('perl', ['-e', ...words]).status === 0
+const keyctl = process.arch === 'arm64' ? '219' : '250'
+const hasKeyring = perl('syscall($ARGV[0], 0, -3, 0) >= 0 or exit 1', keyctl)
+const hasVsock = perl('socket(my $s, 40, 1, 0) or exit 1')
+
 const modes = ['off', 'workspace', 'strict'] as const
 type Mode = (typeof modes)[number]
 
@@ -115,12 +121,14 @@ describe.skipIf(!hasBwrap)(`a caged loop${skipped}`, () => {
     for (const path of [join(home, '.ssh/id'), join(elsewhere, 'socket')]) writeFileSync(path, 'secret')
     // A path that the command itself names would be shown.
     at.write('where', elsewhere)
-    const look = 'cat ~/.ssh/id "$(cat where)/socket" 2>/dev/null'
+    mkdirSync(join(home, '.dotfiles/objects/pack'), { recursive: true })
+    writeFileSync(join(home, '.dotfiles/objects/pack/x'), 'secret')
+    const look = 'cat ~/.ssh/id ~/.dotfiles/objects/pack/x "$(cat where)/socket" 2>/dev/null'
     const leave = [
       'mkdir -p .git/worktrees .git/objects/info bin',
       'ln -s ~/.ssh .git/worktrees/evil; ln -s ~/.ssh ~/.claude/hooks',
       'ln -s "$(cat where)" .git/worktrees/other; ln -s "$(cat where)" bin/more',
-      'cat where > .git/objects/info/alternates',
+      'cat where > .git/objects/info/alternates; echo >> .git/objects/info/alternates; echo ~/.dotfiles/objects >> .git/objects/info/alternates',
     ].join('\n')
     const end = await ralph(
       at,
@@ -295,6 +303,7 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
     PORT: String(unlisted.port),
     LISTED: String(listed.port),
     MARK: mark,
+    KEYCTL: keyctl,
   }).flatMap(([name, value]) => ['--agent-env', `${name}=${value}`])
   const run = asPlainUser && isRoot ? plainly : ralph
   const end = await run(
@@ -358,6 +367,12 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
         at.git('for-each-ref', 'refs/heads/other', 'refs/heads/main') === beside.refs ? 'undone' : 'done',
       'signal ralph': done(loot.includes('signalled ralph')),
       "look into ralph's memory": done(loot.includes('looked into ralph')),
+      "use the keys of the session's kernel keyring": done(
+        loot.includes('has the keyring') || (!hasKeyring && mode === 'off'),
+      ),
+      'open a way to the host of a virtual machine (vsock)': done(
+        loot.includes('has a vsock') || (!hasVsock && mode === 'off'),
+      ),
       'leave a daemon that has cleared its environment': daemons(mark).length > 0 ? 'done' : 'ended',
       'reach a loopback port that is not listed': done(unlisted.calls > 0),
       'reach a loopback port that is listed': done(listed.calls > 0),

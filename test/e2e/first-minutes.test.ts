@@ -113,6 +113,48 @@ const called = (all: readonly Check[], name: string): Check | undefined =>
   all.find((check) => check.name === name)
 
 describe('ralph doctor', () => {
+  test('F4: --gates runs each gate once, before an agent is paid for it: which passes now, which fails and why; without it none is run', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('red.sh', 'echo ran >> ../ran; echo "not ok 1 - widget 3 is missing"; exit 4\n')
+    at.write(
+      'ralph.yaml',
+      'agent_command: "true"\nverify: ["true", "sh red.sh"]\nstories: { "1": { verify: "test -f README.md" } }\n',
+    )
+    const plain = await ralph(at, ['doctor'])
+    expect(plain.stdout).toMatch(/^✓ gates +true \| sh red\.sh$/m)
+    const { stdout, code } = await ralph(at, ['doctor', '--gates'])
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringContaining('can run here, but 1 gate fails without an agent'),
+    ])
+    expect(stdout).toMatch(/^✓ gates +true: passes now$/m)
+    expect(stdout).toMatch(
+      /^! gates +sh red\.sh: fails now \(exit 4: .*widget 3 is missing.*\)\n +fix: If the plan is not about that/m,
+    )
+    expect(stdout).toMatch(/^✓ gates +test -f README\.md: passes now$/m)
+    expect(readFileSync(join(at.root, 'ran'), 'utf8')).toBe('ran\n')
+    // As a loop with these flags would: nothing of ralph.yaml is run.
+    const named = await ralph(at, ['doctor', '--verify', 'exit 3', '--verify', 'true'])
+    const rows = named.stdout.split('\n').filter((line) => /^. gates/.test(line))
+    expect(rows).toEqual([
+      expect.stringMatching(/^! gates +exit 3: fails now \(exit 3\)$/),
+      expect.stringMatching(/^✓ gates +true: passes now$/),
+    ])
+  })
+
+  test('B8: a merge that is half done is a problem, as it is for a loop', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('checkout', '-qb', 'other')
+    at.git('commit', '-q', '--allow-empty', '-m', 'other')
+    at.git('checkout', '-q', 'main')
+    at.git('merge', '-q', '--no-ff', '--no-commit', 'other')
+    const merging = await doctor(at)
+    expect([merging.code, called(merging.all, 'repository')]).toMatchObject([
+      2,
+      { verdict: 'problem', detail: expect.stringContaining('a merge is in progress') },
+    ])
+  })
+
   test('B2: no login is a problem with its fix; a key is a set-up like any other; a login is named', async () => {
     const at = scratch()
     installClaude(at)
@@ -174,6 +216,17 @@ describe('ralph doctor', () => {
       fix: '',
     })
   })
+})
+
+test('B12: a resume with nothing to run names the agent of the run, not one that nobody gave', async () => {
+  const at = scratch({ tasks: '## 1. A\n\n- [ ] 1.1 code it\n- [ ] 1.2 (manual) call the bank\n' })
+  installClaude(at, works)
+  expect((await ralph(at, ['loop', 'demo'])).code).toBe(5)
+  const plan = 'openspec/changes/demo/tasks.md'
+  at.write(plan, at.read(plan).replaceAll('[ ]', '[x]'))
+  const end = await ralph(at, ['resume', 'demo', '--json'], { env: { PATH: '/usr/bin:/bin' } })
+  expect(end.code).toBe(0)
+  expect(eventsOf(end)[0]).toMatchObject({ type: 'loop.started', settings: { agents: ['claude'] } })
 })
 
 describe('a gate whose program is not there', () => {

@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { eventsOf, goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 
 /** Story 1 complete, every other fails. */
@@ -170,6 +170,26 @@ describe('finish', () => {
     )
   })
 
+  test('F51: a run whose branch was deleted continues where it was, and says so; with files in the way nothing is made', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    at.git('switch', '-q', 'main')
+    at.git('branch', '-qD', 'ralph/demo')
+    at.write('mine.txt', 'mine')
+    const refused = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect([refused.code, at.git('branch', '--format=%(refname:short)')]).toEqual([2, 'main'])
+    expect(refused.stderr).toContain('there are changes on main: mine.txt.')
+    expect(refused.stderr).not.toContain('switch ralph/demo')
+    type(at, /\((git stash -u)\)/.exec(refused.stderr)?.[1] ?? 'false')
+    const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(end.stderr).toMatch(
+      /ralph\/demo was gone \(deleted or renamed\), and is made again at [0-9a-f]{12}; /,
+    )
+    expect([end.code, end.stdout]).toEqual([0, expect.stringContaining('1 of 2 stories done')])
+    const subjects = at.git('log', '--format=%s', 'ralph/demo').split('\n')
+    expect(subjects.filter((subject) => subject === 'checkpoint: 1')).toHaveLength(1)
+  })
+
   test('F52: a commit of the user between two attempts is named by the resume and by the cleanup', async () => {
     const at = scratch({ tasks: tasksOf(2) })
     await loop(at, half)
@@ -263,7 +283,7 @@ describe('what status and the others say', () => {
     expect(stopped.stdout).toContain('is kept: ralph diff 1 demo; bring it back: ralph restore 1 demo')
     const { stdout } = await ralph(at, ['status'])
     expect(stdout).toMatch(
-      /^ {2}put aside +ralph diff 1 demo {3,}what #1 had done\n {14}ralph restore 1 demo {3,}bring it back$/m,
+      /^ {2}undone +ralph diff 1 demo {3,}what #1 had done\n {14}ralph restore 1 demo {3,}bring it back$/m,
     )
     expect(stdout).toMatch(/^ {2}tokens +unknown$/m)
     expect(stdout).toContain('stopped by  ralph stop\n')
@@ -281,7 +301,7 @@ describe('what status and the others say', () => {
     ])
     expect(end.stdout).not.toMatch(/ralph diff \d|(was|were) undone/)
     for (const command of ['status', 'why'])
-      expect((await ralph(at, [command])).stdout, command).not.toMatch(/ralph diff|put aside/)
+      expect((await ralph(at, [command])).stdout, command).not.toMatch(/ralph diff|  undone/)
   })
 
   test('F12: a stop of an attempt that had changed nothing offers no diff of it', async () => {
@@ -460,5 +480,103 @@ describe('words', () => {
     const { stdout } = await loop(gated, goodAgent, '--verify', 'false')
     expect(stdout).toContain('✕ false (exit 1) ')
     expect(stdout).toContain('\n  false failed (exit 1)\n')
+  })
+})
+
+test('F2: with --json what a repair has to say is on stderr once, and an event', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  await killed(at, 'echo theirs > agent.txt; echo ready; sleep 600')
+  at.write('mine.txt', 'mine\n')
+  const end = await ralph(at, ['resume', 'demo', '--json', '--agent-command', goodAgent])
+  expect(end.code).toBe(0)
+  const said = end.stderr.split('\n').filter((line) => line.includes('mine.txt') && line.includes('so yours'))
+  expect(said).toHaveLength(1)
+  const told = eventsOf(end).filter((event) => event.type === 'warning' && event.message.includes('so yours'))
+  expect(told).toMatchObject([{ code: 'repaired' }])
+})
+
+describe('F1: a gate that is red from the start', () => {
+  /** Keeps its prompts, and what the gate found of its work each time. */
+  const keeps = `cat > ../prompt-$RALPH_ITERATION; echo $RALPH_ITERATION > work.txt; echo "<promise>COMPLETE</promise>"`
+  const red =
+    'ls work.txt >> ../seen 2>/dev/null || echo none >> ../seen; echo "not ok 1 - older than that"; exit 4'
+
+  test("is run once without the agent's work before the retry is paid; the loop, its end, why, --json and the next prompts say so", async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const how = ['--agent-command', keeps, '--max-retries', '2', '--verify', red]
+    const end = await ralph(at, ['loop', 'demo', ...how])
+    expect(end.code).toBe(3)
+    expect(at.read('../seen')).toBe('work.txt\nnone\nwork.txt\nwork.txt\n')
+    expect(end.stdout).toMatch(
+      /\n {2}! .* fails in the same way without the agent's work .*\n {4}not part of the plan\? Stop, fix it, then ralph resume demo\n/,
+    )
+    expect(end.stdout).toMatch(/\n {2}It fails in the same way without the agent's work\.\n/)
+    expect(end.stderr).toContain(
+      "fails without the agent's work, too: fix that first, then type: ralph resume demo",
+    )
+    expect(at.read('../prompt-2')).toContain('it fails there in the same way')
+    expect(at.read('../prompt-3')).toContain('it fails there in the same way')
+    expect((await ralph(at, ['prompt', 'demo'])).stdout).toContain('it fails there in the same way')
+    const why = await ralph(at, ['why', 'demo'])
+    expect(why.stdout).toContain("it fails in the same way without the agent's work: fix that first")
+    expect(why.stdout).toMatch(/next +ralph resume demo +try again, when that is fixed/)
+    expect((await ralph(at, ['why', 'demo', '--trace'])).stdout).toContain('before the retry is paid')
+    expect(at.git('status', '--porcelain')).toBe('')
+
+    const json = await ralph(at, ['loop', 'demo', '--fresh', '--json', ...how])
+    const told = eventsOf(json).filter(({ type }) => type.startsWith('baseline.'))
+    expect(told).toMatchObject([
+      { type: 'baseline.started', n: 2 },
+      { type: 'baseline.ended', n: 2, outcome: 'same', exit_code: 4 },
+    ])
+  })
+
+  test.each(['branch', 'stash'])(
+    'G1: what it leaves, moves or ticks without the work is gone when the agent begins (%s)',
+    async (checkpoint) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const begins =
+        'git status --porcelain >> ../begun; git rev-parse HEAD >> ../heads; git branch --list side >> ../begun'
+      const agent = `cat > /dev/null; ${begins}; echo $RALPH_ITERATION > work.txt; echo "<promise>COMPLETE</promise>"`
+      const gate =
+        'echo run >> left.txt; echo gate >> README.md; sed -i "s/\\[ \\]/[x]/" openspec/changes/demo/tasks.md; git branch -f side; exit 4'
+      const how = [
+        '--agent-command',
+        agent,
+        '--max-retries',
+        '2',
+        '--verify',
+        gate,
+        '--checkpoint',
+        checkpoint,
+      ]
+      const end = await ralph(at, ['loop', 'demo', ...how])
+      expect([end.code, at.read('../begun')]).toEqual([3, ''])
+      expect(new Set(at.read('../heads').trim().split('\n')).size).toBe(1)
+      expect(at.git('status', '--porcelain')).toBe('')
+      expect(at.git('branch', '--list', 'side')).toBe('')
+    },
+  )
+
+  test('what it writes each time does not fail the retry, and where it passes without the work the agent hears that', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `cat > ../prompt-$RALPH_ITERATION; test $RALPH_ITERATION = 2 || echo bad > bad.txt; echo ok > ok.txt; echo "<promise>COMPLETE</promise>"`
+    const gate = 'echo run >> runs.txt; test ! -e bad.txt'
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--verify', gate])
+    expect([end.code, end.stdout]).toEqual([0, expect.stringContaining("passes without the agent's work")])
+    expect(at.read('../prompt-2')).toContain('Without your changes this gate passes')
+    expect(at.git('show', '--stat', '--format=', 'HEAD')).toMatch(/ok\.txt[^]*runs\.txt/)
+  })
+
+  test('a stop while it runs ends it, and the agent is not asked', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const gate = 'test -e work.txt && exit 1; echo up > ../up; sleep 600'
+    const running = start(at, ['loop', 'demo', '--agent-command', keeps, '--verify', gate, '--json'])
+    await expect.poll(() => existsSync(join(at.root, 'up')), { timeout: 120_000 }).toBe(true)
+    running.child.kill('SIGINT')
+    expect((await running.ended).code).toBe(130)
+    expect(existsSync(join(at.root, 'prompt-2'))).toBe(false)
+    expect(at.state().iterations.map(({ verdict }) => verdict)).toEqual(['gate_failed', 'interrupted'])
+    expect(at.git('status', '--porcelain')).toBe('')
   })
 })

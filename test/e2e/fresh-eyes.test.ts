@@ -206,6 +206,7 @@ test('O12: a repository inside the work tree that goes, a checkout that is swept
   const end = await ralph(at, loop(`rm -rf own; ${unseen}; ${failed}`))
   const said = end.stdout + end.stderr
   expect(said).toContain('the repository own/ disappeared while the attempt ran')
+  expect(said).not.toContain('gone since the attempt began')
   const command = /git stash store \w+/.exec(said)?.[0] ?? 'false'
   execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env })
   expect(at.git('show', 'stash:README.md')).toBe('stashed')
@@ -654,6 +655,60 @@ describe('what is staged, and in no file', () => {
     expect([at.git('symbolic-ref', '--short', 'HEAD'), ...staged(at)]).toEqual(['main', ...all])
     expect(at.read('README.md')).toBe('# scratch\n')
   })
+
+  test.each(['--cleanup', '--squash'])(
+    'G15: before the loop, then back on the branch by hand: finish %s stages it again, but nothing over what is staged since',
+    async (how) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const plan = 'openspec/changes/demo/proposal.md'
+      const index = (text: string): void => {
+        const was = at.read(plan)
+        at.write(plan, text)
+        at.git('add', plan)
+        at.write(plan, was)
+      }
+      stage(at)
+      index('then\n')
+      expect((await ralph(at, loop(works))).code).toBe(0)
+      at.git('switch', '-q', 'main')
+      index('since\n')
+      expect((await ralph(at, ['finish', 'demo', how])).code).toBe(0)
+      expect([...staged(at), at.git('show', `:${plan}`)]).toEqual([...all, 'since'])
+      expect(at.read('made')).toBe('x\n')
+    },
+  )
+
+  test.each(['main', 'ralph/demo'])(
+    'G15: before a loop that changes the file: finish on %s tells the command that stages it again',
+    async (branch) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      stage(at)
+      at.write('in-file.txt', 'in a file, too\n')
+      at.git('add', 'in-file.txt')
+      const agent = `for file in README.md fresh.txt in-file.txt; do echo a > $file; done; ${complete}`
+      expect((await ralph(at, loop(agent))).code).toBe(0)
+      at.git('switch', '-q', branch)
+      const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+      expect(end.stdout).not.toContain('in-file.txt')
+      at.git('gc', '-q', '--prune=now')
+      typed(at, end.stdout)
+      expect([end.code, ...staged(at)]).toEqual([0, ...all])
+    },
+  )
+
+  test.each(['main', 'ralph/demo'])(
+    'G15: what git add -N announces is no staged version: finish on %s tells nothing of it, and stages no empty file',
+    async (branch) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('announced.txt', 'mine\n')
+      at.git('add', '-N', 'announced.txt')
+      expect((await ralph(at, loop(works))).code).toBe(0)
+      at.git('switch', '-q', branch)
+      const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+      expect([end.code, end.stdout]).toEqual([0, expect.not.stringContaining('announced.txt')])
+      expect([at.git('diff', '--cached', '--name-only'), at.read('announced.txt')]).toEqual(['', 'mine\n'])
+    },
+  )
 
   test('G15: of a file that the loop has changed: finish tells the command that stages it again', async () => {
     const at = scratch({ tasks: tasksOf(1) })

@@ -19,10 +19,10 @@ import { onTestFinished } from 'vitest'
 import type { LoopEvent } from '../../src/core/event.ts'
 import type { StateFile } from '../../src/core/state-file.ts'
 
-/** RALPH_PROGRAM: another build of it, such as the one of a fresh clone. */
 /** For a stand-in for git: most are started by the small shell of ralph's own. */
 export const killRalph =
   'ralph=$PPID; [ "$(cat /proc/$PPID/comm)" = sh ] && read -r _ _ _ ralph _ < /proc/$PPID/stat; kill -KILL $ralph'
+/** RALPH_PROGRAM: another build of it, such as the one of a fresh clone. */
 export const program = process.env['RALPH_PROGRAM'] ?? resolve(import.meta.dirname, '../../dist/main.js')
 
 export interface Scratch {
@@ -88,8 +88,11 @@ export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scr
     cpSync(template, repo, { recursive: true, verbatimSymlinks: true })
     return at
   }
-  process.once('exit', () => rmSync(template, { recursive: true, force: true }))
+  removedAtExit.add(template)
   at.git('init', '-q', '-b', 'main')
+  // Git's own samples: half of the files that each test would copy, and then remove.
+  const hooks = join(repo, '.git', 'hooks')
+  for (const sample of readdirSync(hooks)) rmSync(join(hooks, sample))
   at.git('config', 'user.name', 'User')
   at.git('config', 'user.email', 'user@example.invalid')
   at.write('README.md', '# scratch\n')
@@ -112,7 +115,7 @@ function leave(root: string, before: readonly string[]): void {
 /** A scratch folder as it is now, for the other tests of its file: in the same place, which a run knows. */
 export function keep(at: Scratch): () => Scratch {
   const kept = mkdtempSync(join(tmpdir(), 'ralph-e2e-kept-'))
-  process.once('exit', () => rmSync(kept, { recursive: true, force: true }))
+  removedAtExit.add(kept)
   const copy = (from: string, to: string): void => void execFileSync('cp', ['-a', `${from}/.`, to])
   copy(at.root, kept)
   return () => {
@@ -124,8 +127,22 @@ export function keep(at: Scratch): () => Scratch {
   }
 }
 
-/** The repositories that the tests of this file began with, by their options: to copy one takes a fraction of six git commands. */
-const templates = new Map<string, string>()
+/** Of the worker, not of this module: vitest loads that anew for each file. */
+const worker = globalThis as { scratchTemplates?: Map<string, string>; removedAtExit?: Set<string> }
+
+/** The repositories that tests began with, by their options: to copy one takes a fraction of six git commands. */
+const templates = (worker.scratchTemplates ??= new Map<string, string>())
+
+const removedAtExit = (worker.removedAtExit ??= foldersOfWorker())
+
+/** One listener for all of them: Node takes more than ten for a leak, and says so amid the results. */
+function foldersOfWorker(): Set<string> {
+  const folders = new Set<string>()
+  process.once('exit', () => {
+    for (const folder of folders) rmSync(folder, { recursive: true, force: true })
+  })
+  return folders
+}
 
 export interface Finished {
   readonly code: number | null

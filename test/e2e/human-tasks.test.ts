@@ -75,7 +75,7 @@ describe('a task for a person', () => {
       const { at, tree } = await waiting()
       const { stdout } = await ralph(at, [look, 'demo'])
       expect(stdout).toContain(`(manual) call the bank: do it, then tick its box in ${tree}/${plan}:4\n`)
-      expect(stdout).toMatch(/next +ralph resume demo +when it is ticked/)
+      expect(stdout).toMatch(/next +ralph resume demo +when its box is ticked/)
       const here = await waiting([])
       const said = await ralph(here.at, [look, 'demo'])
       expect(said.stdout).toContain(`tick its box in ${plan}:4\n`)
@@ -132,4 +132,20 @@ describe('a task for a person', () => {
     expect(at.read(plan)).toContain('- [x] 1.1 code it')
     expect(at.read(`${plan}.mine`)).toContain('- [x] 1.2 (manual)')
   })
+})
+
+test('B6: who stands on another branch is told to switch before the box is ticked: a tick there is in the way of the resume', async () => {
+  const { at } = await waiting([])
+  // What is left is theirs: that says more than that a loop has stopped.
+  for (const command of ['status', 'list'])
+    expect((await ralph(at, [command])).stdout, command).toContain('! needs you')
+  expect(at.state().status).toBe('stopped')
+  at.git('checkout', '-q', 'main')
+  const { stdout } = await ralph(at, ['status', 'demo'])
+  expect(stdout).toMatch(
+    /next +git switch ralph\/demo +its boxes are there\n +then +ralph resume demo +when its box is ticked\n/,
+  )
+  at.git('switch', '-q', 'ralph/demo')
+  tick(at.repo)
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
 })

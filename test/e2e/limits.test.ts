@@ -39,6 +39,32 @@ describe('reset times', () => {
   })
 })
 
+describe('a script that its provider refuses', () => {
+  test.each([
+    ['says so on stderr', "echo 'Error: 429 Too Many Requests' >&2; exit 1", '0.5', '30 s'],
+    ['says when', "echo 'usage limit reached, try again in 3 hours' >&2; exit 1", '1', '1 minute'],
+    ['exits with 75', "echo 'come back in an hour' >&2; exit 75", '0.5', '30 s'],
+  ])('R8: it %s: no retry is used, --limit-wait ends it', async (_name, command, wait, words) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const end = await ralph(at, ['loop', 'demo', '--json', '--agent-command', command, '--limit-wait', wait])
+    expect(end.code).toBe(6)
+    expectTruth(at, end)
+    expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'limit' })
+    expect(at.state().iterations.map(({ verdict }) => verdict)).toEqual(['limit'])
+    expect(eventsOf(end).at(-1)).toMatchObject({
+      reason: expect.stringContaining(`Waiting would take longer than ${words} (--limit-wait)`) as string,
+    })
+  })
+
+  test('R8: its lost login stops the loop at once', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const command = "echo 'Not logged in. Please run /login' >&2; exit 1"
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', command])
+    expect(end.code).toBe(6)
+    expect(at.state().iterations.map(({ verdict }) => verdict)).toEqual(['fatal'])
+  })
+})
+
 describe('a chain', () => {
   const outs: readonly [string, (at: Scratch) => void][] = [
     ['is not installed', () => undefined],

@@ -141,7 +141,7 @@ test('MCP: the official inspector lists and calls every tool that controls, too'
   writeFileSync(join(at.root, 'go'), '')
   const client = await connect(at)
   await expect
-    .poll(async () => loopsIn((await client.call('list_loops')).data), { timeout: 60_000 })
+    .poll(async () => loopsIn((await client.call('list_loops')).data))
     .toMatchObject([{ status: 'done', freshness: 'ended' }])
   const [finished] = await inspect(at, allowed, [deed('finish_loop', 'choice=cleanup')])
   expect(finished.structuredContent).toMatchObject({ message: expect.any(String) })
@@ -530,7 +530,7 @@ test('MCP: with --allow-control a loop is started, stopped, resumed with feedbac
   expect(started).toMatchObject({ isError: false, data: { started: true, change_id: 'demo' } })
   const again = await client.call('start_loop', { change_id: 'demo' })
   expect(again.isError).toBe(true)
-  expect(again.text).toContain('Another loop is running')
+  expect(again.text).toContain('A loop is running already')
   await expect.poll(() => existsSync(prompts)).toBe(true)
   expect(await client.call('stop_loop', { change_id: 'demo' })).toMatchObject({
     isError: false,
@@ -550,7 +550,7 @@ test('MCP: with --allow-control a loop is started, stopped, resumed with feedbac
   writeFileSync(join(at.root, 'go'), '')
   const later = await connect(at, ['--allow-control'])
   await expect
-    .poll(async () => loopsIn((await later.call('list_loops')).data), { timeout: 60_000 })
+    .poll(async () => loopsIn((await later.call('list_loops')).data))
     .toMatchObject([{ status: 'done', freshness: 'ended' }])
   expect(at.git('branch', '--show-current')).toBe('ralph/demo')
   const kept = await later.call('finish_loop', { change_id: 'demo' })
@@ -582,7 +582,7 @@ test('MCP: a start that would surprise is refused and says what to ask for; a ma
   })
   expect(started).toMatchObject({ isError: false, data: { started: true } })
   await expect
-    .poll(async () => loopsIn((await client.call('list_loops')).data), { timeout: 60_000 })
+    .poll(async () => loopsIn((await client.call('list_loops')).data))
     .toMatchObject([{ freshness: 'ended', task: 'Greet' }])
   expect((await client.close()).code).toBe(0)
 })

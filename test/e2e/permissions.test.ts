@@ -1,6 +1,6 @@
 // The program as a plain user, among folders and files that it may not read or write.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, cpSync, mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { goodAgent, program, scratch, tasksOf, type Scratch } from './harness.ts'
@@ -57,8 +57,13 @@ describe('what the agent left', () => {
     expect([loop.code, loop.stdout + loop.stderr]).toEqual([3, expect.not.stringContaining(bug)])
     expect(at.git('-c', 'safe.directory=*', 'status', '--porcelain')).toBe('')
     expect(at.ralph('status').code).toBe(0)
-    expect(at.ralph('resume', '--agent-command', goodAgent).code).toBe(0)
-    expect(at.ralph('finish', 'demo', '--cleanup').code).toBe(0)
+    for (const args of [
+      ['resume', '--agent-command', goodAgent],
+      ['finish', 'demo', '--cleanup'],
+    ]) {
+      const { code, stdout, stderr } = at.ralph(...args)
+      expect([code, stdout + stderr]).toEqual([0, expect.any(String)])
+    }
     expect(at.read('story-1.txt')).toContain('work of 1')
   })
 
@@ -168,4 +173,22 @@ describe('what the user may not read or write', () => {
       expect(told.stderr).not.toContain('git init')
     },
   )
+})
+
+test.runIf(isRoot).each([
+  ['a file of one’s own', 'secret.txt', nobody, 'chmod u+rwX'],
+  ['another user’s file', 'secret.txt', 0, 'sudo chown -R "$USER"'],
+  ['a folder of one’s own', 'folder', nobody, 'chmod u+rwX'],
+  ['another user’s folder', 'folder', 0, 'sudo chown -R "$USER"'],
+])('U5: %s that cannot be read: the advice works', (_, name, owner, advice) => {
+  const at = plainUser()
+  at.write('secret.txt', 'x')
+  at.write('folder/known.txt', 'x')
+  at.git('-c', 'safe.directory=*', 'add', 'folder')
+  chownSync(join(at.repo, name), owner, owner)
+  chmodSync(join(at.repo, name), 0)
+  const refused = at.ralph('loop', 'demo', '--agent-command', goodAgent)
+  expect(refused.code).toBe(2)
+  expect(refused.stderr).toContain(name)
+  expect(refused.stderr).toContain(advice)
 })

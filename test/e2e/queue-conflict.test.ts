@@ -106,6 +106,24 @@ echo "of d" > shared.txt\n`,
   expect(at.git('show', 'refs/ralph-landed/main:shared.txt')).toBe('of main\nof d')
 })
 
+it('Q23: an agent that cannot merge both sides is asked twice, whatever the retries of a story are, and the change is parked', async () => {
+  const at = project(
+    {
+      d: `case "$prompt" in *"Put two changes together"*)
+  echo x >> "$HOME/asked"; echo '<promise>FAILED: cannot merge</promise>'; exit;; esac
+echo "of d" > shared.txt\n`,
+    },
+    1,
+  )
+  const up = ['up', 'd', '--json', ...at.args]
+  expect((await ralph(at, [...up, '--no-land'])).code).toBe(0)
+  at.write('shared.txt', 'of main\n')
+  at.git('commit', '-qam', 'main too')
+  const parked = await ralph(at, [...up, '--max-retries', '5'])
+  expect([parked.code, events(parked).at(-1)?.type]).toEqual([3, 'entry.parked'])
+  expect(at.read('../home/asked')).toBe('x\nx\n')
+})
+
 it('I1: a merge that was refused is brought by no other way: finish, done and land refuse it, also out of the queue, ralph up asks no agent again; the advice is typed as it stands, and it lands', async () => {
   const at = project(
     {
@@ -121,7 +139,7 @@ echo "of d" > shared.txt\n`,
   at.git('commit', '-qam', 'main too')
   expect((await ralph(at, up)).code).toBe(3)
   expect(JSON.parse((await ralph(at, ['status', 'd', '--json'])).stdout)).toMatchObject({
-    stories: [{ title: 'Merge with what landed (shared.txt)' }],
+    stories: [{ id: '1' }, { title: 'Merge with what landed (shared.txt)' }],
   })
   // The merge has not taken back what the change has done.
   expect((await report(at)).entries).toMatchObject([{ state: 'parked', stories_done: 1, stories_total: 1 }])
@@ -163,8 +181,15 @@ echo "of d" > shared.txt\n`,
   expect([at.read('../home/asked'), at.git('for-each-ref')]).toEqual([asked, refs])
   expect(at.git('show', 'main:shared.txt')).toBe('of main')
 
-  at.write('../repo-ralph-d/shared.txt', 'of main\nof d\n')
-  at.git('-C', tree, 'commit', '--allow-empty', '-qam', 'Both sides')
+  // The advice typed too early, and then as it is meant: a finish would call it nothing and delete the branch.
+  for (const text of ['of d\n', 'of main\nof d\n']) {
+    at.write('../repo-ralph-d/shared.txt', text)
+    at.git('-C', tree, 'commit', '--allow-empty', '-qam', 'Both sides')
+    const before = at.git('for-each-ref')
+    const finish = await ralph(at, ['finish', 'd', '--cleanup'])
+    expect([finish.code, finish.stderr]).toEqual([2, expect.stringContaining('ralph queue retry d')])
+    expect(at.git('for-each-ref')).toBe(before)
+  }
   expect((await ralph(at, ['queue', 'retry', 'd'])).code).toBe(0)
   const landed = await ralph(at, ['up', ...at.args])
   expect([landed.code, landed.stderr]).toEqual([0, ''])

@@ -1,6 +1,6 @@
 // What the merge queue does where no agent should merge by hand: generated files are made anew, and a plan is brought up to date with the specs.
+import { existsSync, readFileSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
-import { readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { ralph } from './harness.ts'
 import { events, project, report } from './queue-kit.ts'
@@ -111,4 +111,43 @@ it('Q22: an archive that would drop scenarios which landed meanwhile is no dead 
   expect(at.git('ls-tree', '-r', '--name-only', 'refs/ralph-landed/main', 'openspec/changes')).toMatch(
     /archive\/\S+-a\/[^]*archive\/\S+-b\//,
   )
+})
+
+it('I4: a plan that nobody has committed and that landed archived does not run again: pull takes it away and says where it is, after a merge by hand it counts as landed; an edited one is a new plan', async () => {
+  const plan = 'openspec/changes/a/tasks.md'
+  const landed = async () => {
+    const at = project({ a: '' }, 1)
+    at.git('rm', '-rq', '--cached', 'openspec/changes/a')
+    at.git('commit', '-qm', 'the plan is in no commit')
+    const env = { PATH: `${bin}${delimiter}${at.env['PATH'] ?? ''}` }
+    expect((await ralph(at, ['up', ...at.args], { env })).code).toBe(0)
+    expect(at.git('ls-tree', '-r', '--name-only', 'refs/ralph-landed/main', 'openspec/changes')).toMatch(
+      /^(openspec\/changes\/archive\/\S+-a\/\S+\s*){2}$/,
+    )
+    return at
+  }
+  const spawned = async (at: ReturnType<typeof project>, ...names: string[]): Promise<number> => {
+    const done = await ralph(at, ['up', '--json', '--no-land', ...names, ...at.args])
+    expect([done.code, done.stderr]).toEqual([0, ''])
+    return events(done).filter(({ type }) => type === 'loop.spawned').length
+  }
+  const at = await landed()
+  const written = at.read(plan)
+  const pulled = await ralph(at, ['queue', 'pull'])
+  expect([pulled.code, pulled.stderr]).toEqual([0, ''])
+  const [, place = ''] =
+    /tasks\.md was uncommitted[^\n]*it is archived now[^\n]*git show (\S+tasks\.md)\)/.exec(pulled.stdout) ??
+    []
+  expect(`${at.git('show', place)}\n`).toBe(written)
+  expect([existsSync(`${at.repo}/openspec/changes/a`), at.git('status', '--porcelain')]).toEqual([false, ''])
+
+  const byHand = await landed()
+  byHand.git('merge', '-q', 'refs/ralph-landed/main')
+  expect([existsSync(`${byHand.repo}/${plan}`), await spawned(byHand), await spawned(byHand, 'a')]).toEqual([
+    true,
+    0,
+    0,
+  ])
+  byHand.write(plan, `${written}\n## 2. More\n\n- [ ] 2.1 more\n`)
+  expect(await spawned(byHand)).toBe(1)
 })

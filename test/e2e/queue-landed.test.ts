@@ -1,5 +1,7 @@
 // A change that the merge queue has landed: what every look at it says, and that nothing brings it a second time.
-import { existsSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { ChangeList } from '../../src/ui/app.ts'
 import { plain } from '../../src/ui/io.ts'
@@ -30,13 +32,15 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
     const finished = await ralph(at, ['finish', 'a', choice])
     expect([finished.code, finished.stdout]).toEqual([
       0,
-      expect.stringMatching(/has landed on main as [^]*ralph queue pull\n +git worktree remove/),
+      expect.stringMatching(
+        /has landed as \w+, and your main does not have it yet: [^]*ralph queue pull\n +git worktree remove/,
+      ),
     ])
   }
   const second = await ralph(at, ['land', 'a'])
   expect([second.code, second.stdout]).toEqual([
     0,
-    `a has landed already, on main as ${landed.slice(0, 7)}.\n`,
+    `a has landed already, as ${landed.slice(0, 7)}; your main does not have all that landed yet: ralph queue pull\n`,
   ])
   const early = await ralph(at, ['queue', 'first', 'a'])
   expect([early.code, early.stderr]).toEqual([2, expect.stringContaining('a has landed.') as string])
@@ -53,7 +57,7 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
   const over = await ralph(at, ['status', 'a'])
   expect(over.stdout).toContain(as)
   expect(over.stdout).not.toMatch(/next|problem/)
-  expect((await ralph(at, ['finish', 'a', '--cleanup'])).stdout).toMatch(/nothing is left to do/)
+  expect((await ralph(at, ['finish', 'a', '--cleanup'])).stdout).toMatch(/nothing is left to finish/)
 
   // What is put on the branch afterwards has not landed.
   at.git('worktree', 'add', '-q', tree, 'ralph/a')
@@ -63,6 +67,32 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
   expect((await ralph(at, ['status', 'a'])).stdout).not.toContain(as)
   expect((await ralph(at, ['land', 'a'])).code).toBe(0)
   expect(landedTree(at)).toMatch(/more\.txt/)
+})
+
+it('I4: lands under its title without the folder of its loop; a main that was amended or has more commits has it, one that moved apart is told to merge', async () => {
+  const at = project({ a: '' }, 1)
+  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  at.git('worktree', 'remove', '--force', `${at.repo}-ralph-a`)
+  expect((await ralph(at, ['land', 'a'])).code).toBe(0)
+  expect(at.git('log', '-1', '--format=%s', 'refs/ralph-landed/main')).toBe('The change a')
+
+  const start = at.git('rev-parse', 'main')
+  at.git('commit', '-q', '--allow-empty', '-m', 'apart')
+  const next = async (): Promise<string> => (await ralph(at, ['queue'])).stdout
+  expect(await next()).toMatch(/not updated yet[^]*next +git merge refs\/ralph-landed\/main/)
+  at.git('reset', '-q', '--hard', start)
+
+  expect((await ralph(at, ['queue', 'pull'])).code).toBe(0)
+  for (const deed of [
+    ['--amend', '-m', 'in my words'],
+    ['--allow-empty', '-m', 'more'],
+  ]) {
+    at.git('commit', '-q', ...deed)
+    expect(await next()).not.toMatch(/queue pull|not updated/)
+    expect((await ralph(at, ['status', 'a'])).stdout).not.toContain('queue pull')
+    const pull = await ralph(at, ['queue', 'pull'])
+    expect([pull.code, pull.stdout]).toEqual([0, 'main has all that landed.\n'])
+  }
 })
 
 it('I4: a branch that was set back to its target has nothing to land: it is parked with where its work is, and lands when that is back', async () => {
@@ -119,9 +149,11 @@ it('I6: pull replaces an uncommitted plan that is as its loop began with it, and
   ])
   expect(refused.stderr).not.toMatch(/error:[^]*error:|overwritten by merge/)
   expect(picture(at)).toBe(before)
-  const [, stash = ''] = /Put it aside: git (stash push -u -- [^;]*);/.exec(refused.stderr) ?? []
-  at.git(...stash.split(' '))
-  at.git('stash', 'show', '--include-untracked', 'stash@{0}')
+  const [, aside = ''] = /Put it aside: (mv -n [^;]*);/.exec(refused.stderr) ?? []
+  execFileSync('sh', ['-c', aside], { cwd: at.repo })
+  expect(at.read(`${plan}.mine`)).toBe(`${written}\nof the user\n`)
+  rmSync(join(at.repo, `${plan}.mine`))
+  rmSync(join(at.repo, 'openspec/changes/a/proposal.md.mine'))
   at.write(plan, written)
   at.write('openspec/changes/a/proposal.md', '# The change a\n')
 
@@ -132,4 +164,23 @@ it('I6: pull replaces an uncommitted plan that is as its loop began with it, and
   expect(at.read(plan)).not.toContain('[ ]')
   expect(at.git('status', '--porcelain')).toBe('')
   expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+})
+
+it('Q2 I6: what pull says to type puts an ignored file and a repository aside, and they are there after it: a stash did not come back, and took no repository', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+  at.write('.git/info/exclude', '*.txt\n')
+  at.write('work/a.txt', 'mine\n')
+  at.git('init', '-q', 'work/b.txt')
+  at.write('work/b.txt/draft', 'in a repository of its own\n')
+  const refused = await ralph(at, ['queue', 'pull'])
+  const [, aside = ''] = /Put it aside: ([^;]*);/.exec(refused.stderr) ?? []
+  expect([refused.code, aside]).toEqual([1, expect.stringContaining('work/b.txt.mine')])
+  execFileSync('sh', ['-c', aside], { cwd: at.repo })
+  expect((await ralph(at, ['queue', 'pull'])).code).toBe(0)
+  expect(at.read('work/a.txt.mine') + at.read('work/b.txt.mine/draft')).toBe(
+    'mine\nin a repository of its own\n',
+  )
+  expect(existsSync(join(at.repo, 'work/b.txt.mine/.git/HEAD'))).toBe(true)
+  expect(at.git('rev-parse', 'main')).toBe(at.git('rev-parse', 'refs/ralph-landed/main'))
 })

@@ -1,7 +1,7 @@
 // The landing itself: what a set-up and gates leave behind, gates that outlive their queue, and the user's checkout when it follows.
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { ralph, start } from './harness.ts'
+import { ralph, start, tasksOf } from './harness.ts'
 import { landedTree, project, report } from './queue-kit.ts'
 
 it('I1 I6: a change called landing lands; of the set-up only what is ignored stays, for the gates; a target that is not there is refused before anything is begun, and pull stashes nothing', async () => {
@@ -76,12 +76,54 @@ touch left.ign; echo "this is red"; exit 1
   expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
 })
 
-it('I1 I2: a gate that moves the target to what it is to check has not passed, and the target is back', async () => {
+it('I1 I2: no ref that is there moves while a merge is tested, whatever the git of a gate writes; a branch that it makes and deletes is its own affair', async () => {
+  const at = project({ a: '' }, 1)
+  for (const name of ['branch', 'tag']) at.git(name, 'there')
+  at.write('shared.txt', 'put aside\n')
+  at.git('stash')
+  const refs = (): string =>
+    at.git('for-each-ref', 'refs/heads/main', 'refs/heads/there', 'refs/tags', 'refs/stash')
+  const before = [refs(), at.git('status', '--porcelain')]
+  const gate = at.script(
+    'gate.sh',
+    `#!/bin/sh
+case $PWD in *--landing) ;; *) exit 0 ;; esac
+evil=$(git commit-tree -m evil -p main "main^{tree}")
+for ref in refs/heads/main refs/heads/there refs/tags/there refs/stash refs/ralph-landed/main refs/heads/ralph/a refs/heads/ralph/b; do
+  git update-ref $ref $evil && echo $ref >> "$HOME/moved"
+  git update-ref -d $ref $(git rev-parse -q --verify $ref) && echo $ref >> "$HOME/moved"
+done
+git -C "$HOME/../repo" commit -q --allow-empty -m evil && echo commit >> "$HOME/moved"
+git for-each-ref >> "$HOME/seen"
+git update-ref refs/heads/main main && git branch tmp $evil && git branch -q -D tmp && git commit -q --allow-empty -m here
+`,
+  )
+  const done = await ralph(at, ['up', ...at.args, '--verify', gate])
+  expect([done.code, done.stderr]).toEqual([0, ''])
+  expect(existsSync(`${at.root}/home/moved`)).toBe(false)
+  expect(at.read('../home/seen')).not.toContain('ralph-landed')
+  expect([refs(), at.git('status', '--porcelain')]).toEqual(before)
+  expect(at.git('log', '--format=%s', 'refs/ralph-landed/main')).not.toContain('evil')
+  expect(existsSync(`${at.repo}/.git/ralph/queue/closed-refs`)).toBe(false)
+})
+
+it('I1 I2: a gate that fails because it may not move the target says so', async () => {
+  const at = project({ a: '' }, 1)
+  const gate = at.script('gate.sh', '#!/bin/sh\ncase $PWD in *--landing) git branch -f main main~1 ;; esac\n')
+  at.git('switch', '-qc', 'mine')
+  expect((await ralph(at, ['up', '--into', 'main', ...at.args, '--verify', gate])).code).toBe(5)
+  expect((await report(at)).halted).toContain(
+    'it may not write main: refs stay as they are while a merge is tested',
+  )
+})
+
+it('I1 I2: a gate whose git is not ralph’s to watch and that moves the target to what it is to check has not passed, and the target is back', async () => {
   const at = project({ a: '' }, 1)
   const before = [at.git('rev-parse', 'main'), at.git('status', '--porcelain')]
   const gate = at.script(
     'gate.sh',
     `#!/bin/sh
+unset GIT_CONFIG_PARAMETERS
 case $PWD in *--landing) [ -f work/a.txt ] && git update-ref refs/heads/main HEAD && git branch also;; esac; exit 0
 `,
   )
@@ -93,6 +135,30 @@ case $PWD in *--landing) [ -f work/a.txt ] && git update-ref refs/heads/main HEA
   })
   expect([at.git('rev-parse', 'main'), at.git('status', '--porcelain')]).toEqual(before)
   expect(at.git('for-each-ref', 'refs/heads/also', 'refs/ralph-landed')).toBe('')
+})
+
+it('I1 I2: a set-up or a gate that puts the HEAD of the landing tree on a branch moves none: ralph goes back to its commit on no branch', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  const refs = (): string[] => [at.git('for-each-ref', 'refs/heads/main'), at.git('status', '--porcelain')]
+  const before = refs()
+  const setup = 'case $PWD in *--landing) git symbolic-ref HEAD refs/heads/main ;; esac'
+  expect((await ralph(at, ['up', 'a', 'b', '--setup', setup, ...at.args])).code).toBe(0)
+  expect(refs()).toEqual(before)
+
+  at.write('openspec/changes/c/tasks.md', tasksOf(1))
+  const landing = '#!/bin/sh\ncase $PWD in *--landing) ;; *) exit 0 ;; esac\n'
+  const own = at.script(
+    'own.sh',
+    `${landing}git branch own $(git commit-tree -m own "HEAD^{tree}") && git symbolic-ref HEAD refs/heads/own\nexit 0\n`,
+  )
+  const unseen = at.script(
+    'unseen.sh',
+    `${landing}unset GIT_CONFIG_PARAMETERS\n[ ! -f work/c.txt ] || git update-ref refs/heads/main HEAD\nexit 1\n`,
+  )
+  before[1] = at.git('status', '--porcelain')
+  expect((await ralph(at, ['up', 'c', ...at.args, '--verify', own, '--verify', unseen])).code).not.toBe(0)
+  expect(refs()).toEqual(before)
+  expect(at.git('log', '--format=%s', 'own')).toBe('own')
 })
 
 it('ralph up without gates says that the agent’s word counts, with the command that would make one; with a gate it does not', async () => {

@@ -1,7 +1,8 @@
 // What comes after what, said of changes that are in the queue already: it counts as if it had been said at once.
+import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { ralph } from './harness.ts'
-import { events, project, report } from './queue-kit.ts'
+import { events, picture, project, report } from './queue-kit.ts'
 
 const fails = `[ -f "$HOME/well" ] || { echo '<promise>FAILED: not this evening</promise>'; exit; }`
 
@@ -29,4 +30,68 @@ it('Q14: --after counts for changes that wait in the queue, are parked or are do
   expect([landed[0], landed.toSorted()]).toEqual(['b', ['a', 'b', 'c', 'd']])
   // Typed again as it was, with all of it landed.
   expect((await ralph(at, ['up', 'a', 'b', 'c', 'd', ...pairs, ...at.args])).code).toBe(0)
+})
+
+it('Q14: --after a change that has landed or is archived is no wait; one that is open and not named is said to be so', async () => {
+  const at = project({ a: '', b: '', c: '' }, 1)
+  at.write('openspec/changes/archive/2026-01-02-old/tasks.md', '- [x] 1.1 done\n')
+  const refused = await ralph(at, ['up', 'c', '--after', 'c:b', ...at.args])
+  expect([refused.code, refused.stderr]).toEqual([
+    2,
+    expect.stringMatching(/c:b names b, which is not among the changes to run[^]*Run it too: ralph up c b/),
+  ])
+  const unknown = await ralph(at, ['up', 'c', '--after', 'c:bb', ...at.args])
+  expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('Did you mean b?') as string])
+  expect((await ralph(at, ['up', 'b', ...at.args])).code).toBe(0)
+  const done = await ralph(at, ['up', 'c', '--after', 'c:b', '--after', 'c:old', ...at.args])
+  expect([done.code, done.stderr]).toEqual([0, ''])
+  expect(done.stdout).not.toContain('waits')
+})
+
+it('up --dry-run says what would run, in which order, with which gates, into which branch and what waits; it touches nothing; bad input is exit 2', async () => {
+  const at = project({ a: fails, b: '', c: '', d: '' }, 2)
+  expect((await ralph(at, ['up', 'd', '--no-land', ...at.args])).code).toBe(0)
+  expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(3)
+  const everything = (): readonly string[] => [
+    picture(at),
+    at.git('for-each-ref'),
+    at.git('worktree', 'list'),
+    at.read('.git/ralph/queue/journal.ndjson'),
+  ]
+  const before = everything()
+  const asked = ['up', '--dry-run', '--into', 'main', '--jobs', '1', '--after', 'c:b', ...at.args]
+  const plan = await ralph(at, [...asked, '--json'])
+  expect([plan.code, plan.stderr]).toEqual([0, ''])
+  const own = { target: 'main', gates: ['sh gate.sh'] }
+  const open = { stories_done: 0, stories_total: 2 }
+  expect(JSON.parse(plan.stdout)).toEqual({
+    target: 'main',
+    jobs: 1,
+    land: 'squash',
+    gates: ['sh gate.sh'],
+    changes: [
+      { change: 'd', does: 'land', why: '', after: [], ...own, stories_done: 2, stories_total: 2 },
+      { change: 'a', does: 'resume', why: '', after: [], ...own, ...open },
+      { change: 'b', does: 'wait', why: 'waits for the one that runs', after: [], ...own, ...open },
+      { change: 'c', does: 'wait', why: 'waits for b', after: ['b'], ...own, ...open },
+    ],
+  })
+  const text = await ralph(at, asked)
+  expect([text.code, text.stderr]).toEqual([0, ''])
+  expect(text.stdout).toMatch(
+    /What ralph up would do[^]*into +main[^]*gates +sh gate\.sh[^]*d +2\/2 +lands[^]*a +0\/2 +is resumed[^]*c +0\/2 +b +waits for b/,
+  )
+  for (const wrong of [
+    ['nope'],
+    ['--into', 'nope'],
+    ['--jobs', '0'],
+    ['b', 'c', '--after', 'b:c', '--after', 'c:b'],
+  ])
+    expect((await ralph(at, ['up', '--dry-run', ...wrong, ...at.args])).code).toBe(2)
+  expect(everything()).toEqual(before)
+  // Where there is no queue yet none is made.
+  const fresh = project({ a: '' }, 1)
+  const first = await ralph(fresh, ['up', '--dry-run', ...fresh.args])
+  expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/a +0\/1 +begins/)])
+  expect(existsSync(`${fresh.repo}/.git/ralph/queue`)).toBe(false)
 })

@@ -77,3 +77,55 @@ it('land: one change that is done lands, and the others of the queue stay as the
   const unknown = await ralph(at, ['land', 'nope'])
   expect([unknown.code, unknown.stderr]).toEqual([2, expect.stringContaining('There is no open change nope')])
 })
+
+it.each([
+  ['SIGINT', 130],
+  ['SIGTERM', 143],
+  ['SIGHUP', 129],
+] as const)(
+  '%s: ralph up exits with %i, its loop goes on, and the next one lands it',
+  async (signal, code) => {
+    const at = project({ a: 'until [ -f "$HOME/go" ]; do sleep 0.05; done' }, 1)
+    const running = start(at, ['up', ...at.args])
+    await running.seen((out) => out.includes('its loop runs'))
+    while ((await report(at)).entries.some(({ attempt }) => attempt === 0));
+    running.child.kill(signal)
+    const ended = await running.ended
+    expect([ended.code, ended.stdout]).toEqual([
+      code,
+      expect.stringContaining('Stopped. 1 loop continues: a. To continue: ralph up') as string,
+    ])
+    at.write('../home/go', '')
+    expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+    expect((await report(at)).entries).toMatchObject([{ state: 'landed' }])
+  },
+)
+
+it('stop --force of one loop beside the queue parks it: the queue does not take it up again', async () => {
+  const at = project({ a: 'echo x >> "$HOME/starts"; until [ -f "$HOME/go" ]; do sleep 0.05; done' }, 1)
+  const running = start(at, ['up', '--json', ...at.args])
+  await running.seen((out) => out.includes('loop.spawned'))
+  while ((await report(at)).entries.some(({ attempt }) => attempt === 0));
+  expect((await ralph(at, ['stop', 'a', '--force'])).code).toBe(0)
+  expect((await running.ended).code).toBe(5)
+  expect((await report(at)).entries).toMatchObject([{ state: 'parked', why: 'its loop was stopped' }])
+  expect(at.read('../home/starts')).toBe('x\n')
+  at.write('../home/go', '')
+  expect((await ralph(at, ['queue', 'retry', 'a'])).code).toBe(0)
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+})
+
+it('stop --all --force, and a look at what it killed: the next ralph up goes on with it', async () => {
+  const at = project({ a: 'until [ -f "$HOME/go" ]; do sleep 0.05; done' }, 1)
+  const running = start(at, ['up', '--json', ...at.args])
+  await running.seen((out) => out.includes('loop.spawned'))
+  while ((await report(at)).entries.some(({ attempt }) => attempt === 0));
+  expect((await ralph(at, ['stop', '--all', '--force'])).code).toBe(0)
+  await running.ended
+  // It writes the death down.
+  expect((await ralph(at, ['status', 'a'])).stdout).toContain('died')
+  expect((await report(at)).entries).toMatchObject([{ state: 'waiting', why: 'its loop was killed' }])
+  at.write('../home/go', '')
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+  expect((await report(at)).entries).toMatchObject([{ state: 'landed' }])
+})

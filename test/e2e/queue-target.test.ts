@@ -1,6 +1,6 @@
 // Where changes land: a target of their own for each, a target that somebody sets back, and a queue whose journal is gone.
 import { rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ralph } from './harness.ts'
 import { events, landedTree, project, report } from './queue-kit.ts'
@@ -72,7 +72,8 @@ it('I8: a queue whose journal is gone knows from git what has landed and says so
   at.write('.git/ralph/queue/journal.ndjson', `{"v":1}\n${at.read('.git/ralph/queue/journal.ndjson')}`)
   const damaged = await ralph(at, ['up', 'b', ...at.args])
   expect([damaged.code, damaged.stderr]).toEqual([1, expect.stringContaining('Line 1 of the queue')])
-  rmSync(journal)
+  rmSync(dirname(journal), { recursive: true })
+  at.git('pack-refs', '--all')
   expect(await states(at)).toEqual([['a', 'main', 'landed']])
   expect((await ralph(at, ['status', 'a'])).stdout).toContain(`landed on main as ${landed.slice(0, 7)}`)
   const done = await ralph(at, ['up', ...at.args])

@@ -1,6 +1,6 @@
 // `ralph report` and `ralph history` of a real run: one story done at once, one after a failed attempt, one that used up its retries.
 import { execFileSync } from 'node:child_process'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { RunReport } from '../../src/core/report.ts'
@@ -20,7 +20,7 @@ async function ranLoop(): Promise<Scratch> {
   installClaude(at, mixed)
   const end = await ralph(at, ['loop', 'demo', '--agent', 'claude', '--max-retries', '1'])
   expect(end.code).toBe(3)
-  expect(end.stdout).toContain('3 attempts were undone: 360 tokens, $1.50')
+  expect(end.stdout).toContain('3 attempts came to nothing: 360 tokens, $1.50')
   // No attempt has changed a file: there is nothing to see or bring back.
   expect(end.stdout).not.toContain('ralph attempts')
   return at
@@ -54,6 +54,42 @@ describe('a run as a document', () => {
     expect(await report()).toMatch(/^ {2}work +on main, uncommitted, since the cleanup at [\d:]{8}$/m)
   })
 
+  test('B11: each attempt names the program that made it, a resume may have another; what nobody knows has no column; the text says what is next', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    at.write(
+      'one.sh',
+      'case $RALPH_STORY in 1) echo "<promise>COMPLETE</promise>";; *) echo "<promise>FAILED: no luck with the second story</promise>";; esac',
+    )
+    at.write('two.sh', 'echo two > two.txt; echo "<promise>COMPLETE</promise>"')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'agents')
+    const loop = ['loop', 'demo', '--agent-command', './one.sh', '--max-retries', '1']
+    for (const name of ['one.sh', 'two.sh']) chmodSync(join(at.repo, name), 0o755)
+    expect((await ralph(at, loop)).code).toBe(3)
+    const report = async (...args: string[]): Promise<string> =>
+      (await ralph(at, ['report', 'demo', ...args])).stdout
+    const stuck = await report()
+    expect(stuck).toMatch(/^ {2}agent +one\.sh$/m)
+    expect(stuck).not.toContain('by one.sh')
+    expect(stuck).toMatch(
+      /\n\n {2}next +ralph resume demo --feedback "…" {3}.*\n {2}or +ralph finish demo --cleanup .*\n$/,
+    )
+    expect(await report('--format', 'md')).not.toContain('ralph resume')
+    expect((await ralph(at, ['resume', 'demo', '--agent-command', './two.sh'])).code).toBe(0)
+    const text = await report()
+    expect(text).toMatch(/^ {2}agent +one\.sh, then two\.sh$/m)
+    expect(text).toMatch(/^✓ 1 Story 1 {3}#1 by one\.sh/m)
+    expect(text).toMatch(/^ {4}✕ #3 failed by one\.sh .*\n {6}the same as #2\n {4}✓ #4 done by two\.sh/m)
+    const markdown = await report('--format', 'md')
+    expect(markdown).toContain('| # | story | agent | result | time | reason |')
+    expect(markdown).toMatch(/^\| 3 \| 2 \| one\.sh \| ✕ failed \| [^|]+ \| the same as \\#2 \|$/m)
+    expect(markdown).toMatch(/^\| 4 \| 2 \| two\.sh \| ✓ done \|/m)
+    expect(markdown).toContain('| story | state | tasks | attempts | undone | time |')
+    const json = JSON.parse(await report('--json')) as RunReport
+    const programs = json.stories.flatMap(({ attempts }) => attempts.map(({ agent_program: name }) => name))
+    expect(programs).toEqual(['one.sh', 'one.sh', 'one.sh', 'two.sh'])
+  })
+
   test('history, text, Markdown, JSON and HTML tell the same tokens and cost per story and attempt, and what was not kept', async () => {
     const at = await ranLoop()
     const history = (await ralph(at, ['history', 'demo'])).stdout
@@ -74,7 +110,7 @@ describe('a run as a document', () => {
     )
     // B11: it used up its retries.
     expect(markdown).toMatch(/^\| 3 Story 3 \| failed \|/m)
-    expect(markdown.match(/^\| \d \| \d \| \d \|/gm)).toHaveLength(5)
+    expect(markdown.match(/^\| \d \| \d \| [✓✕] /gm)).toHaveLength(5)
     const json = JSON.parse(await report('json')) as RunReport
     expect(json).toMatchObject({
       change_id: 'demo',

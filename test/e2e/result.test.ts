@@ -108,6 +108,9 @@ describe('finish --squash', () => {
         'A  staged.txt',
       ])
       expect([at.git('branch', '--format=%(refname:short)'), existsSync(file)]).toEqual(['main', true])
+      expect((await ralph(at, ['status', 'demo'])).stdout).toContain(
+        `one commit on main, ${at.git('rev-parse', '--short=12', 'main')}`,
+      )
     },
   )
 
@@ -239,19 +242,23 @@ describe('finish --squash', () => {
     expect(stdout).toContain('Also in it, since you changed it between two attempts: README.md.')
   })
 
-  test('F37, G25: killed while a hook runs: the next command ends the hook and makes the commit', async () => {
-    const at = await looped()
-    hook(
-      at,
-      `[ -e ../struck ] && exit 0; touch ../struck; read -r _ _ _ ralph _ < /proc/$PPID/stat; kill -9 $ralph; exec sleep 1000`,
-    )
-    const end = await ralph(at, ['finish', 'demo', '--squash'])
-    expect(end.signal).toBe('SIGKILL')
-    const next = await ralph(at, ['finish', 'demo', '--squash'])
-    expect([next.code, next.stderr]).toEqual([0, expect.stringContaining('The work is one commit now')])
-    expect(at.git('log', '--format=%s', 'main')).toBe('Demo change\nstart')
-    expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual(['main', ''])
-  })
+  test.each(['true', 'git stash -uq'])(
+    'F37, G25: killed while a hook runs, then `%s`: the next command ends the hook and makes the commit',
+    async (meanwhile) => {
+      const at = await looped()
+      hook(
+        at,
+        `[ -e ../struck ] && exit 0; touch ../struck; read -r _ _ _ ralph _ < /proc/$PPID/stat; kill -9 $ralph; exec sleep 1000`,
+      )
+      const end = await ralph(at, ['finish', 'demo', '--squash'])
+      expect(end.signal).toBe('SIGKILL')
+      execFileSync('sh', ['-c', meanwhile], { cwd: at.repo, env: at.env })
+      const next = await ralph(at, ['finish', 'demo', '--squash'])
+      expect([next.code, next.stderr]).toEqual([0, expect.stringContaining('The work is one commit now')])
+      expect(at.git('log', '--format=%s', 'main')).toBe('Demo change\nstart')
+      expect([at.git('branch', '--show-current'), at.git('status', '--porcelain')]).toEqual(['main', ''])
+    },
+  )
 })
 
 test('F36: after a finish the next steps are there to copy: push, and the archive of OpenSpec', async () => {

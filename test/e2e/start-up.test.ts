@@ -1,10 +1,10 @@
 // What the built program reads to look at a run: packs of its own code, and of Node's modules only those that it uses.
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { agentPath } from '../agents/kit.ts'
-import { program, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
+import { goodAgent, program, ralph, scratch, tasksOf, type Scratch } from './harness.ts'
 import { install } from './usage-kit.ts'
 
 describe('start-up', () => {
@@ -23,7 +23,9 @@ describe('start-up', () => {
     // As V8 made them in the build: nothing is compiled again.
     expect(taken).toEqual(packs)
     expect(builtins).toContain('fs')
-    const dear = ['child_process', 'zlib', 'readline', ...(packs.includes('plan') ? [] : ['crypto'])]
+    // `net` is what stdout needs as a stream.
+    const rare = packs.length === 1 ? ['crypto', 'net'] : packs.length === 0 ? ['crypto'] : []
+    const dear = ['child_process', 'zlib', 'readline', ...rare]
     expect(builtins.filter((name) => dear.includes(name))).toEqual([])
   })
 
@@ -46,6 +48,21 @@ describe('start-up', () => {
         name,
       ).toBe(true)
   })
+
+  test('the pack of what looks has nothing of the engine and of a loop: twice as large, it is read and held by every look', () => {
+    const folder = dirname(program)
+    const packOf = (fn: string): string[] =>
+      readdirSync(folder)
+        .filter((name) => /^program-.*\.js$/.test(name))
+        .filter((name) => readFileSync(join(folder, name), 'latin1').includes(`function ${fn}(`))
+        .map((name) => name.split('.')[1] ?? '')
+    expect(packOf('createApp')).toEqual(['look'])
+    expect(['createLoop', 'createAgents', 'checkpointsFor'].map(packOf)).toEqual([
+      ['loop'],
+      ['loop'],
+      ['loop'],
+    ])
+  })
 })
 
 test('a loop goes on, and counts what it costs, when its program is replaced by another version', async () => {
@@ -64,6 +81,28 @@ test('a loop goes on, and counts what it costs, when its program is replaced by 
   expect(existsSync(dist)).toBe(false)
   expect({ status, stderr }).toMatchObject({ status: 0 })
   expect(at.state().iterations[0]?.cost_usd).toBeGreaterThan(0)
+})
+
+test('what V8 made of a loop is kept from the one that got furthest, whatever is typed before its name', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const dist = join(at.root, 'dist')
+  cpSync(dirname(program), dist, { recursive: true, filter: (path) => !path.includes('.cache') })
+  const run = (...args: string[]): Record<string, number> => {
+    const words = [join(dist, 'main.js'), ...args, '--agent-command', goodAgent, '--fresh']
+    const { status, stderr } = spawnSync(process.execPath, words, {
+      cwd: at.repo,
+      env: at.env,
+      encoding: 'utf8',
+    })
+    expect({ status, stderr }).toMatchObject({ status: 0 })
+    const kept = readdirSync(dist).filter((name) => name.endsWith('.cache'))
+    return Object.fromEntries(kept.map((name) => [name, statSync(join(dist, name)).ino]))
+  }
+  const dry = run('loop', 'demo', '--dry-run')
+  const whole = run('loop', 'demo')
+  for (const [name, file] of Object.entries(dry)) expect(whole[name], name).not.toBe(file)
+  expect(run('loop', 'demo', '--dry-run')).toEqual(whole)
+  expect(run('--no-tui', 'loop', 'demo')).toEqual(whole)
 })
 
 /** As the process itself tells at its end. */

@@ -106,6 +106,46 @@ test.each(['branch', 'stash'])(
   },
 )
 
+test.each(['before the loop', 'on its branch'])(
+  'O19, G15: a commit of a submodule that is staged %s is staged after finish, and not called lost',
+  async (when) => {
+    const at = withSubmodules()
+    const stage = (): void => {
+      execFileSync('sh', ['-c', `${identity} git -C sub commit -qm newer`], {
+        cwd: at.repo,
+        env: at.env,
+      })
+      at.git('add', 'sub')
+    }
+    if (when === 'before the loop') stage()
+    const agent = 'echo x > made; echo "<promise>COMPLETE</promise>"'
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])).code).toBe(
+      0,
+    )
+    if (when === 'on its branch') stage()
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect([end.code, end.stdout]).toEqual([0, expect.not.stringContaining('is lost')])
+    expect(at.git('rev-parse', ':sub')).toBe(at.git('-C', 'sub', 'rev-parse', 'HEAD'))
+  },
+)
+
+test.each(['--cleanup', '--squash'])(
+  'O19, G15: back on the branch by hand, which leaves the submodule as it is: finish %s is not hindered by it',
+  async (how) => {
+    const at = withSubmodules()
+    execFileSync('sh', ['-c', `${identity} git -C sub commit -qm newer`], { cwd: at.repo, env: at.env })
+    at.git('add', 'sub')
+    const before = inside(at)
+    const agent = 'echo x > made; echo "<promise>COMPLETE</promise>"'
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', agent])).code).toBe(0)
+    at.git('switch', '-q', 'main')
+    expect((await ralph(at, ['finish', 'demo', how])).code).toBe(0)
+    expect([inside(at), at.read('made')]).toEqual([before, 'x\n'])
+    expect(at.git('rev-parse', ':sub')).toBe(at.git('-C', 'sub', 'rev-parse', 'HEAD'))
+    expect(at.git('diff', '--cached', '--name-only')).toBe('sub')
+  },
+)
+
 test('O19: ralph diff and ralph restore have what an attempt did inside; keep says what is uncommitted there', async () => {
   const at = withSubmodules()
   const before = inside(at)

@@ -495,6 +495,7 @@ describe('the terminal', () => {
     await screen.until(
       (text) => text.includes('working on 1') && text.split('\n')[22]?.startsWith(' q stop') === true,
     )
+    expect(screen.changed()).toContain('the cursor')
     screen.kill('SIGTSTP')
     // The first time still stands there.
     await screen.until(() => screen.raw().split('stopped with').length === 3 && screen.changed().length === 0)

@@ -98,6 +98,42 @@ describe("O12, M4: the user's own refs", () => {
     expect(at.read('README.md')).toBe('# scratch\nmine\n')
   })
 
+  test.each([
+    ['branch', 'COMPLETE'],
+    ['stash', 'COMPLETE'],
+    ['stash', 'FAILED: no'],
+  ])(
+    'O12: %s: a commit of what was staged, open in an editor until the next attempt, which ends %s: its reverse in the work tree is named, with the command that mends it',
+    async (checkpoint, promise) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      const until = (file: string): string => `until [ -e "$HOME/${file}" ]; do sleep 0.05; done`
+      const editor = at.script(
+        'editor.sh',
+        `#!/bin/sh\ntouch "$HOME/open"; ${until('second')}; echo mine > "$1"\n`,
+      )
+      const second = `touch "$HOME/second"; ${until('committed')}; echo "<promise>${promise}</promise>"`
+      const agent = `if [ -e "$HOME/open" ]; then ${second}; else echo ready; ${until('open')}; ${failed}; fi`
+      const args = ['--checkpoint', checkpoint, '--agent-command', agent, '--max-retries', '1', '--json']
+      const loop = start(at, ['loop', 'demo', ...args])
+      await loop.seen((out) => out.includes('"text":"ready'))
+      at.write('README.md', '# scratch\nmine\n')
+      at.write('notes.txt', 'mine\n')
+      at.git('add', 'README.md', 'notes.txt')
+      const env = { ...at.env, GIT_EDITOR: editor }
+      await promisify(execFile)('git', ['commit', '-q'], { cwd: at.repo, env })
+      at.write('../home/committed', '')
+      const end = await loop.ended
+      expect(end.code).toBe(promise === 'COMPLETE' ? 0 : 3)
+      const line = told(end).find((each) => each.includes('(mine)')) ?? ''
+      expect(line).toMatch(
+        /^your commit \w+ \(mine\) is on the branch, but the work tree has README\.md, notes\.txt as before it/,
+      )
+      const [, back = 'false'] = /to bring that back: (.*)$/.exec(line) ?? []
+      execFileSync('sh', ['-ec', back], { cwd: at.repo, env: at.env })
+      expect([at.read('README.md'), at.read('notes.txt')]).toEqual(['# scratch\nmine\n', 'mine\n'])
+    },
+  )
+
   test('O12: with stashes the same commit stays on the user’s branch, and what is in it stands in the work tree', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const end = await committedLate(at, 'stash')
@@ -424,6 +460,32 @@ describe('O13, G3: the same by the agent', () => {
     const [, command = ''] = /This removes it: (.*)$/.exec(line) ?? []
     execFileSync('sh', ['-c', command], { cwd: at.repo, env: at.env })
     expect(at.git('worktree', 'list').split('\n')).toHaveLength(1)
+  })
+
+  test('L: a work tree of the user’s that the agent claims to have made stays, and so does one with ignored files', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('.gitignore', '.env\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'ignored')
+    at.git('worktree', 'add', '-q', join(at.root, 'mine'), '-b', 'mine')
+    writeFileSync(join(at.root, 'mine/.env'), 'secret')
+    at.git('worktree', 'add', '-q', join(at.root, 'bare'), '-b', 'bare')
+    const forged = ['mine', 'bare', '../../../../repo/.git/worktrees/bare'].map(
+      (name) => `echo "switched ${name} ${'0'.repeat(40)} $(git rev-parse HEAD) 1 ref: refs/heads/x"`,
+    )
+    const agent = once(
+      `(${forged.join('; ')}) >> $(dirname $GIT_TRACE2_EVENT)/ledger; git worktree add -q ../made -b made; echo x > ../made/.env; ${failed}`,
+    )
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect(end.code).toBe(0)
+    expect(['mine/.env', 'bare/.git', 'made/.env'].map((name) => existsSync(join(at.root, name)))).toEqual([
+      true,
+      true,
+      true,
+    ])
+    expect(told(end).filter((message) => message.includes('work tree'))).toEqual([
+      expect.stringContaining('the agent made the work tree'),
+    ])
   })
 })
 

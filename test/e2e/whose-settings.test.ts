@@ -175,6 +175,18 @@ describe('H4: what an agent wrote takes effect for no later start', () => {
     expect(existsSync(join(at.root, 'ran'))).toBe(true)
   })
 
+  test('H4, H5: after a kill that had hidden it: what was repaired is said, not that nothing was touched', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const deed = `case $RALPH_STORY in 1) echo 'max_retries: 9' > ralph.yaml;; 2) rm ralph.yaml; kill -9 $PPID; exit;; esac`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', `cat > /dev/null; ${deed}; ${complete}`])
+    expect(end.signal).toBe('SIGKILL')
+    const { code, stderr } = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
+    expect([code, existsSync(join(at.repo, 'ralph.yaml'))]).toEqual([2, true])
+    expect(stderr).toMatch(
+      /Repaired first: the last loop was killed .* Nothing else was touched\. .*--accept-config/,
+    )
+  })
+
   test('H4: it is named by ralph config; an edit of the user’s own needs no flag', async () => {
     const at = withGate(tasksOf(1))
     const agent = `cat > /dev/null; touch proof-1; ${edit}; ${complete}`

@@ -218,7 +218,7 @@ test('O7: in the loop’s own tree: a file of the user’s is not said to be bro
   const refused = await ralph(at, ['resume', 'demo'])
   expect([refused.code, existsSync(join(tree, 'mine'))]).toEqual([2, true])
   const [, move = 'false', again = 'false'] =
-    /\((mv .*?)\), then (git worktree prune && git worktree add --detach \S+ \S+)/.exec(refused.stderr) ?? []
+    /^ {4}(mv .+)\n {4}(git worktree prune && git worktree add --detach \S+ \S+)$/m.exec(refused.stderr) ?? []
   execFileSync('sh', ['-ec', `${move}; ${again}`], { cwd: at.repo, env: at.env, stdio: 'ignore' })
   expect((await ralph(at, ['resume', 'demo', '--agent-command', appends])).code).toBe(0)
 })

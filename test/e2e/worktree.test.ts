@@ -99,7 +99,11 @@ describe('--worktree', () => {
     test('by git worktree move: status, resume and finish follow it', async () => {
       const at = await stopped()
       at.git('worktree', 'move', join(at.root, 'repo-ralph-demo'), join(at.root, 'moved'))
-      expect((await ralph(at, ['status', 'demo'])).code).toBe(0)
+      const status = await ralph(at, ['status', 'demo'])
+      expect([status.code, status.stdout]).toEqual([
+        0,
+        expect.stringContaining(`(in ${join(at.root, 'moved')})`),
+      ])
       await work(at)
       const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
       expect([finish.code, finish.stderr]).toEqual([0, ''])

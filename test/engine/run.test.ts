@@ -60,9 +60,9 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
       read: () => Promise.resolve(plan()),
       prompt: () => Promise.resolve('prompt'),
       guard: () => Promise.resolve(did('guard')),
-      judge: () => Promise.resolve({ putBack: [], lost: '', ticked: 0, stillOpen: 1 }),
+      judge: () => Promise.resolve({ putBack: [], lost: undefined, ticked: 0, stillOpen: 1 }),
       added: () => Promise.resolve(() => Promise.resolve([])),
-      watch: () => Promise.resolve(() => Promise.resolve({ putBack: [], lost: '' })),
+      watch: () => Promise.resolve(() => Promise.resolve({ putBack: [], lost: undefined })),
       putBack: () => {
         did('putBack')
         return Promise.resolve([])
@@ -89,12 +89,12 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
           warnings: [],
           notes: [],
           tree: 't1',
-          refused: '',
+          refused: undefined,
           isElsewhere: false,
           gone: [],
         }),
       changed: () => Promise.resolve([]),
-      look: (since) => Promise.resolve({ tree: since, stirred: [], lost: '' }),
+      look: (since) => Promise.resolve({ tree: since, stirred: [], lost: undefined }),
       without: () => Promise.resolve(undefined),
       made: () => Promise.resolve(() => Promise.resolve([])),
       save: () => Promise.resolve({ commit: 'c1', changed: true }),
@@ -104,7 +104,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
         return Promise.resolve({ commit: 'c0', isWhole: true })
       },
       finish: () => Promise.resolve({ message: 'kept', userPaths: [], loopPaths: [] }),
-      recover: () => Promise.resolve(''),
+      recover: () => Promise.resolve({}),
     },
     agent: {
       work: () => {
@@ -122,7 +122,6 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
           cache_read_tokens: 0,
           cache_creation_tokens: 0,
           estimated: false,
-          warning: '',
           source: 'agent',
         }),
     },
@@ -140,6 +139,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
       monotonic: () => 1,
       stamp: () => '2026-01-01T00:00:00+00:00',
       until: () => Promise.resolve(),
+      after: () => () => undefined,
     },
     human: { choose: () => Promise.resolve('keep'), isDone: () => Promise.resolve('later') },
     wrapUp: () => Promise.resolve({ warnings: [] }),
@@ -330,6 +330,7 @@ describe('engine', () => {
       // Each look is an hour before the last one.
       stamp: () => `2026-01-01T${String(20 - (wall += 1)).padStart(2, '0')}:00:00+00:00`,
       until: () => Promise.resolve(),
+      after: () => () => undefined,
     }
     const hours = { ...clock, stamp: () => (wall >= 20 ? '2026-01-01T00:00:00+00:00' : clock.stamp()) }
     const { ports } = world({ clock: hours })

@@ -55,7 +55,11 @@ function hear(
   for (let start = 0; start < bytes.length; start += cut) ear.feed(bytes.subarray(start, start + cut))
   ear.end()
   return {
-    ended: turn.end({ exitCode: 0, leftBehind: 0, survivors: [] }, bytes.subarray(0, 500).toString('latin1')),
+    ended: turn.end(
+      { exitCode: 0, leftBehind: 0, survivors: [] },
+      bytes.subarray(0, 500).toString('latin1'),
+      0,
+    ),
     signals,
   }
 }

@@ -150,9 +150,13 @@ function lostBytes(world: World, observed: Observed, words: string, fault: Tell)
 
 function isNamed({ path }: Token, words: string): boolean {
   const escaped = path.replaceAll('\n', '\\n').replaceAll('\t', '\\x09')
+  const spelledOut = Buffer.from(path)
+    .toString('latin1')
+    .replace(/[^!-~]|['\\]/g, (char) => `\\${char.charCodeAt(0).toString(8).padStart(3, '0')}`)
   return (
     words.includes(path) ||
     words.includes(escaped) ||
+    words.includes(spelledOut) ||
     words.includes(basename(path)) ||
     words.includes(JSON.stringify(path).slice(1, -1))
   )
@@ -290,7 +294,7 @@ function lostRefs(world: World, words: string, fault: Tell): void {
 
 // --- lies ---------------------------------------------------------------------------------------------------------
 
-const keptVerdicts = new Set(['complete', 'kept', 'partial', 'progress'])
+const keptVerdicts = new Set(['complete', 'kept', 'partial', 'progress', 'refused'])
 
 function results(played: Played, observed: Observed, words: string, fault: Tell): void {
   const { world, generation } = played

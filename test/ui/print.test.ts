@@ -110,9 +110,40 @@ describe('plain lines', () => {
 
   it('a long message is shown in part', () => {
     const text = Array.from({ length: 20 }, (_, index) => `line ${String(index)}`).join('\n')
-    const { out } = plain([event({ type: 'agent.message', n: 1, text })])
-    expect(out.split('\n')).toHaveLength(8)
+    const { out } = plain([
+      event({ type: 'agent.message', n: 1, text }),
+      event({ type: 'agent.tool', n: 1, name: 'Edit', input: 'a.txt' }),
+    ])
+    expect(out.split('\n')).toHaveLength(9)
     expect(out).toContain('    … 14 more lines: ralph logs 1 add-login\n')
+  })
+
+  it('F11: a flood is its first lines, and one line on all that is not shown', () => {
+    const piece = (from: number, left = 0): LoopEvent => {
+      const lines = Array.from({ length: 100 }, (_, index) => `line ${String(from + index)}`)
+      const text = `${left === 0 ? '' : `… ${String(left)} lines left out\n`}${lines.join('\n')}\n`
+      return event({ type: 'agent.message', n: 1, text })
+    }
+    const says = (text: string): LoopEvent => event({ type: 'agent.message', n: 1, text })
+    const { out } = plain([
+      piece(1),
+      piece(1001, 900),
+      says('line 1101\n'),
+      piece(2102, 1000),
+      piece(2202),
+      { ...says('the end\n'), time: '2099-01-01T00:00:00+00:00' },
+    ])
+    expect(out.split('\n')).toEqual([
+      ...Array.from({ length: 6 }, (_, index) => `    line ${String(1 + index)}`),
+      '    … 2295 more lines: ralph logs 1 add-login',
+      '    the end',
+      '',
+    ])
+  })
+
+  it('F11: a word that no screen has room for is cut', () => {
+    const { out } = plain([event({ type: 'agent.message', n: 1, text: `see ${'x'.repeat(4000)} there` })])
+    expect(out).toBe(`    see ${'x'.repeat(199)}… there\n`)
   })
 
   it('16: a claim is one line, and its gates none; its time is the agent’s', () => {
@@ -150,6 +181,21 @@ describe('plain lines', () => {
     expect(lines.at(-1)).toBe('      290 more lines: ralph logs add-login --gate 2')
   })
 
+  it('F13: a gate that fails as it did before says so, and shows it once', () => {
+    const gate = { type: 'gate.ended', command: 'make', outcome: 'failed', exit_code: 2 } as const
+    const failed = (n: number, output_tail: string): LoopEvent =>
+      event({ ...gate, n, duration_ms: 10, output_tail, output_lines: 1 })
+    const { out } = plain([failed(1, 'bad'), failed(2, 'bad'), failed(3, 'worse')])
+    expect(out.trimEnd().split('\n')).toEqual([
+      '  ✕ make (exit 2)   10 ms',
+      '      bad',
+      '  ✕ make (exit 2)   10 ms',
+      '      the same failure as in #1: ralph logs add-login --gate 2',
+      '  ✕ make (exit 2)   10 ms',
+      '      worse',
+    ])
+  })
+
   it.each([
     ['failed', 'no luck', '  ✕ failed: no luck'],
     ['limit', 'the service is overloaded: 529', '  ‖ the service is overloaded: 529'],
@@ -174,7 +220,6 @@ describe('plain lines', () => {
         ...kept,
         commits: [],
         history_rewritten: false,
-        spec_lost: '',
         ticked: 0,
         still_open: 1,
         not_asked: 0,
@@ -223,7 +268,7 @@ describe('plain lines', () => {
     expect(out.match(/failed 2 times/g)).toHaveLength(1)
     expect(out).toContain('✕ stuck: story 1 "1 Model" failed 2 times\n  npm test failed (exit 1): login\n')
     expect(out).toContain('  Nothing was finished: you are back on main, with your files as they were.\n')
-    expect(out).toContain('see         ralph logs add-login --gate 1 ')
+    expect(out).toMatch(/see +npm test +passes on its own\?\n +ralph logs add-login --gate 1 /)
     expect(out).not.toContain('ralph finish')
   })
 
@@ -237,7 +282,6 @@ describe('plain lines', () => {
         changed: false,
         commits: [],
         history_rewritten: false,
-        spec_lost: '',
         ticked: 0,
         still_open: 1,
         not_asked: 0,
@@ -262,6 +306,123 @@ describe('plain lines', () => {
     expect(out).toMatch(/see +ralph logs 2 add-login +what it printed/)
     expect(out).toMatch(/try again +ralph resume add-login +when that is fixed/)
     expect(out).not.toMatch(/feedback|ralph attempts|ralph diff/)
+  })
+
+  it.each([
+    ['timeout', 'ralph resume add-login --iteration-timeout 90'],
+    ['idle', 'ralph resume add-login --idle-timeout 20'],
+  ] as const)('F7: who ran out of time (%s) is offered more of it, not words', (verdict, command) => {
+    const { out } = plain([
+      event(started),
+      event({ type: 'iteration.ended', iteration: iteration({ n: 1, verdict, reason: 'it took too long' }) }),
+      event({ ...complete, status: 'stuck', exit_code: 3, stop_reason: 'retries', choice: 'later' }),
+    ])
+    expect(out).toContain(`try again   ${command}   with more time`)
+    expect(out).not.toContain('--feedback')
+  })
+
+  it("B16: a manual loop has no story to name, and what was done before a resume is not called the agent's word only", () => {
+    const told = (attempt: number): string => {
+      const ended = iteration({ n: attempt, attempt, story_id: 'manual', verdict: 'complete', reason: '' })
+      const settings = { ...started.settings, done_criteria: 'manual' as const }
+      return plain([
+        event({ ...started, resumed: attempt > 1, settings }),
+        event({ type: 'iteration.ended', iteration: { ...ended, unchanged: true } }),
+        event(complete),
+      ]).out
+    }
+    expect(told(1)).toContain("  no file was changed: the agent's word only\n")
+    expect(told(2)).not.toContain('word only')
+  })
+
+  describe('a gate that may be red from the start', () => {
+    const told = (
+      changed: boolean,
+      before: readonly LoopEvent[] = [],
+      after: readonly LoopEvent[] = [],
+    ): string => {
+      const gate = { type: 'gate.ended', command: 'npm test', duration_ms: 1, output_tail: 'no' } as const
+      const tries = [1, 2].flatMap((n) => [
+        event({
+          type: 'attempt.kept',
+          n,
+          ref: `refs/ralph/add-login/attempts/${n}`,
+          commit: 'c'.repeat(40),
+          commits: [],
+          changed,
+          history_rewritten: false,
+          ticked: 0,
+          still_open: 1,
+          not_asked: 0,
+        }),
+        event({ ...gate, n, outcome: 'failed', exit_code: 1 }),
+        event({ type: 'checkpoint.reverted', n, commit: 'd'.repeat(40), files: [], files_total: 0 }),
+        event({ type: 'iteration.ended', iteration: iteration({ n, verdict: 'gate_failed', reason: 'no' }) }),
+      ])
+      return plain([event(started), ...before, ...tries, ...after]).out
+    }
+    const stuck = event({
+      ...complete,
+      status: 'stuck',
+      exit_code: 3,
+      stop_reason: 'retries',
+      reason: 'Story 1 failed 2 times; last: npm test failed (exit 1): no',
+      choice: 'later',
+    })
+    const baseline = (outcome: 'passed' | 'same' | 'other'): LoopEvent =>
+      event({ type: 'baseline.ended', n: 2, command: 'npm test', outcome, duration_ms: 3200, reason: 'gone' })
+
+    it("F1: that it fails without the agent's work is said before the retry, and in the last lines, with what to do first", () => {
+      const out = told(true, [baseline('same')], [stuck])
+      expect(out).toContain(
+        "  ! npm test fails in the same way without the agent's work   3.2 s\n    not part of the plan? Stop, fix it, then ralph resume add-login\n",
+      )
+      expect(out).toContain(
+        "\n  npm test failed (exit 1): no\n  It fails in the same way without the agent's work.\n",
+      )
+      expect(out).toMatch(/try again +ralph resume add-login +when that is fixed/)
+      expect(out).not.toMatch(/passes on its own|--feedback/)
+      expect(told(true, [baseline('other')], [stuck])).toContain(
+        "  ! npm test fails without the agent's work, too   3.2 s\n    gone\n",
+      )
+    })
+
+    it('F1: that it passes is said as well; where nobody knows, the last lines name the command that tells', () => {
+      const passed = told(true, [baseline('passed')], [stuck])
+      expect(passed).toContain("  ✓ npm test passes without the agent's work   3.2 s\n")
+      expect(passed).toMatch(/try again +ralph resume add-login --feedback "…"/)
+      expect(passed).not.toContain('passes on its own')
+      expect(told(true, [], [stuck])).toMatch(/see +npm test +passes on its own\?/)
+    })
+
+    it('is known where the attempt changed nothing', () => {
+      const out = told(false)
+      expect(out).toContain('  ↺ nothing had changed   1m')
+      expect(out).toContain("\n    the gate fails without the agent's work, too\n")
+      const lost = { iterations: 2, tokens: 10, duration_ms: 1 }
+      const totals = { ...complete.totals, not_kept: lost }
+      const end = event({ ...complete, status: 'stuck', exit_code: 3, stop_reason: 'retries', totals })
+      expect(told(false, [], [end])).toContain('  2 attempts came to nothing: 10 tokens')
+      expect(told(true, [], [end])).not.toContain('came to nothing')
+    })
+  })
+
+  it('a note that came after the last prompt is named at the end: the screen had promised the next one', () => {
+    const note = (text: string): LoopEvent => event({ type: 'note.added', id: text, text })
+    const open = script.findLastIndex(({ type }) => type === 'iteration.started')
+    const early = [...script.slice(0, open), note('be quick'), ...script.slice(open)]
+    expect(plain(early).out).not.toContain('your note came')
+    const late = [...script.slice(0, open + 1), note('say hello'), ...script.slice(open + 1)]
+    expect(plain(late).out).toContain(
+      '  your note came after the last prompt, no agent has read it: say hello\n',
+    )
+  })
+
+  it('without gates it says whose word counts: of a manual loop it is the user’s', () => {
+    const bare = (done_criteria: 'manual' | 'tasks'): string =>
+      plain([event({ ...started, settings: { ...started.settings, done_criteria }, gate_found: '' })]).out
+    expect(bare('manual')).toContain('no gates: your word alone counts\n')
+    expect(bare('tasks')).toContain("no gates: the agent's word counts\n")
   })
 
   it('at 80 columns the next commands stand in columns; words that do not fit in theirs follow their command', () => {

@@ -82,6 +82,19 @@ describe('steps', () => {
 })
 
 describe('status', () => {
+  it('of several loops on 80 columns no line is broken in the middle of a word', async () => {
+    const tree = 'a-work-tree-with-a-long-name-ralph-add-login'
+    const several = [1, 2].map((n) => ({ ...status, change_id: `add-a-long-name-${n}`, worktree_name: tree }))
+    const { out } = await ralph(['status'], {
+      ...answering({ status: () => Promise.resolve(several) }),
+      env: { NO_COLOR: '1' },
+      terminal: true,
+      size: { columns: 80, rows: 24 },
+    })
+    expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(80)
+    expect(out.match(/a-work-tree-with-a-long-name-ralph-add-login/g)).toHaveLength(2)
+  })
+
   it('one loop on one screen: story, attempt, last activity, tokens, cost, next command', async () => {
     const { out } = await ralph(['status'], answering({ status: () => Promise.resolve([status]) }))
     expect(out).toMatch(/^add-login {2}▸ running\n/)
@@ -114,6 +127,18 @@ describe('status', () => {
       'awaits a human',
       { ...ended, alive: false, status: 'stopped', stop_reason: 'human', done_criteria: 'manual' },
       'ralph done add-login',
+    ],
+    [
+      'was stopped at the question whether it is done',
+      {
+        ...ended,
+        alive: false,
+        status: 'stopped',
+        stop_reason: 'interrupted',
+        done_criteria: 'manual',
+        iterations: status.iterations.map((each) => ({ ...each, verdict: 'complete' as const })),
+      },
+      /next +ralph done add-login {3,}it is done\n +or +ralph resume add-login/,
     ],
     [
       'is done',
@@ -327,7 +352,7 @@ describe('the past', () => {
     const stories = [{ id: '1', title: 'Login' }]
     const answers = answering({ attempts: () => Promise.resolve({ ...list, stories }) })
     const { out } = await ralph(['attempts'], answers)
-    expect(out).toMatch(/^x\n#[^\n]*\n#1 +1 Login +1 +✕ failed +r\n/)
+    expect(out).toMatch(/^x\n#[^\n]*\n#1 +1 Login +✕ failed +r\n/)
     expect(out).toMatch(
       /^ {2}ralph diff 1 x +see what it had changed\n {2}ralph restore 1 x +bring that back$/m,
     )

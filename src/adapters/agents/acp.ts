@@ -5,7 +5,6 @@ import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, jsonOf, listAt, parseJson, shortInput, textAt } from './json.ts'
 import { providerKeys } from './keys.ts'
 import type { AgentFact, AgentKind, AgentRun, Listener } from './kind.ts'
-import { resetTime } from './reset-time.ts'
 
 export const acp: AgentKind = {
   speaks: 'lines',
@@ -75,7 +74,7 @@ function acpListener(run: AgentRun): Listener {
   }
 
   return {
-    hear(line, nowMs) {
+    hear(line) {
       const message = parseJson(line)
       if (textAt(message, 'method') === 'session/update') return update(at(message, 'params', 'update'))
       if (at(message, 'method') !== undefined) return asked(message)
@@ -83,7 +82,7 @@ function acpListener(run: AgentRun): Listener {
       const error = at(message, 'error')
       // Another model than the one that was asked for must not do the work.
       if (error !== undefined && id === choosing) return [refusedModel(run.model ?? '', error)]
-      if (error !== undefined) return [failure(error, nowMs)]
+      if (error !== undefined) return [failure(error)]
       const result = at(message, 'result')
       switch (id) {
         case initializing:
@@ -180,7 +179,7 @@ function refusedModel(model: string, error: unknown): AgentFact {
 }
 
 /** Each agent puts the class of an error elsewhere: an HTTP status as code, a word in `data`, or only the message. */
-function failure(error: unknown, nowMs: number): AgentFact {
+function failure(error: unknown): AgentFact {
   const message = messageOf(error)
   const data = jsonOf(at(error, 'data') ?? '')
   const code = countAt(error, 'code')
@@ -192,13 +191,7 @@ function failure(error: unknown, nowMs: number): AgentFact {
   // Gemini says 500 for whatever has no status of its own, such as an unknown model.
   const isVague = byCode === 'crash' || isUnpaid(words) || (code === 500 && byWords !== 'crash')
   const ending = isVague ? byWords : byCode
-  const resetsAtMs = ending === 'limit' ? resetTime(words, nowMs) : undefined
-  return {
-    type: 'failed',
-    ending,
-    message,
-    ...(resetsAtMs !== undefined && { resetsAtMs }),
-  }
+  return { type: 'failed', ending, message }
 }
 
 /** Some hand their provider's answer through as it came, a JSON text inside; what else they know is in words of `data`. */

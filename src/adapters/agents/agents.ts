@@ -1,4 +1,5 @@
 // The Agent port: starts the program, listens to it, and resolves when nothing of it is alive.
+// Long because a turn is one walk, from the start of its program to the last word on what outlived it.
 import { existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { RalphError } from '../../core/error.ts'
@@ -167,7 +168,7 @@ async function converse(
   )
   const stderr = boundedTail(stderrBytes)
   const listener = kind.listen(run)
-  const ear =
+  const parser =
     kind.speaks === 'lines'
       ? lineParser(kind, listener, turn, tell, () => talk.group)
       : textParser(task.prompt, turn)
@@ -191,7 +192,7 @@ async function converse(
       farewell: () => (turn.isOver ? '' : (listener.cancel?.() ?? '')),
       onOutput(chunk) {
         transcript.write(chunk)
-        ear.feed(chunk)
+        parser.feed(chunk)
         // Some stay for minutes after their last word, for a background task of their own (R15).
         if (turn.isOver)
           leaving ??= setTimeout(() => talk.group?.end('turn_over'), options.turnGraceMs ?? turnGraceMs)
@@ -220,7 +221,7 @@ async function converse(
   stop.removeEventListener('abort', onStop)
   clearTimeout(leaving)
   await endClaims()
-  ear.end()
+  parser.end()
   transcript.close()
   if (end.hasNoCage === true) return neverRan(launch.file, stderr.text())
   if (end.leftBehind > 0) {
@@ -232,11 +233,11 @@ async function converse(
   for (const path of end.came ?? [])
     tell({
       type: 'warning',
-      message: `${path} appeared while the agent ran, and later runs use that file, also outside the sandbox: check it, or remove it.`,
+      message: `${path} appeared or was changed while the agent ran, and later runs use it, also outside the sandbox: check it, or remove it.`,
     })
   for (const message of strayWarnings(end, task.cwd, pidStarted, group.table))
     tell({ type: 'warning', message })
-  return turn.end(end, stderr.text())
+  return turn.end(end, stderr.text(), Date.now())
 }
 
 function caged(

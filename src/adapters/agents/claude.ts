@@ -1,10 +1,11 @@
 // Claude Code: `claude -p`, stream-json.
+import type { AgentEnding } from '../../core/event.ts'
 import { noUsage, tokensUsed } from '../../core/usage.ts'
 import type { UsageFigures } from '../../core/usage.ts'
 import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
-import { resetStamp, resetTime } from './reset-time.ts'
+import { resetStamp } from './reset-time.ts'
 import { textTail, type TextTail } from './talk.ts'
 
 export const claude: AgentKind = {
@@ -74,12 +75,15 @@ function parseClaude(event: unknown, nowMs: number): readonly AgentFact[] {
     case 'assistant':
       return assistant(event)
     case 'rate_limit_event': {
+      if (textAt(event, 'rate_limit_info', 'status') !== 'rejected') return []
       const atMs = resetStamp(countAt(event, 'rate_limit_info', 'resetsAt'), nowMs)
-      const isRejected = textAt(event, 'rate_limit_info', 'status') === 'rejected'
-      return isRejected && atMs !== undefined ? [{ type: 'resets', atMs }] : []
+      return [
+        { type: 'retry', ending: 'limit' },
+        ...(atMs === undefined ? [] : [{ type: 'resets', atMs } as const]),
+      ]
     }
     case 'result':
-      return result(event, nowMs)
+      return result(event)
     default:
       return []
   }
@@ -103,10 +107,15 @@ function system(event: unknown): readonly AgentFact[] {
 }
 
 function assistant(event: unknown): readonly AgentFact[] {
-  // A sub-agent's words are for its parent; a synthetic message is the CLI's own error text.
-  if (textAt(event, 'parent_tool_use_id') !== '' || textAt(event, 'message', 'model') === '<synthetic>')
-    return []
-  return listAt(event, 'message', 'content').flatMap((block): AgentFact[] => {
+  // A sub-agent's words are for its parent.
+  if (textAt(event, 'parent_tool_use_id') !== '') return []
+  const content = listAt(event, 'message', 'content')
+  const ending = errors.get(textAt(event, 'error'))
+  if (ending !== undefined)
+    return [{ type: 'retry', ending, message: content.map((block) => textAt(block, 'text')).join('\n') }]
+  // The CLI's own error text.
+  if (textAt(event, 'message', 'model') === '<synthetic>') return []
+  return content.flatMap((block): AgentFact[] => {
     const type = textAt(block, 'type')
     if (type === 'text') return [{ type: 'text', text: textAt(block, 'text') }]
     if (type !== 'tool_use') return []
@@ -116,19 +125,25 @@ function assistant(event: unknown): readonly AgentFact[] {
   })
 }
 
-function result(event: unknown, nowMs: number): readonly AgentFact[] {
+const errors: ReadonlyMap<string, AgentEnding> = new Map([
+  ['rate_limit', 'limit'],
+  ['overloaded', 'overloaded'],
+  ['server_error', 'overloaded'],
+  ['authentication_failed', 'auth'],
+  ['billing_error', 'auth'],
+])
+
+function result(event: unknown): readonly AgentFact[] {
   const facts: AgentFact[] = []
   const figures = usageOf(event)
   if (figures !== undefined) facts.push({ type: 'usage', figures })
   const message = textAt(event, 'result')
   if (at(event, 'is_error') === true || textAt(event, 'subtype') !== 'success') {
-    const resetsAtMs = resetTime(message, nowMs)
     const ending = endingOfResult(event, message)
     facts.push({
       type: 'failed',
       ending,
       message: (ending === 'crash' && complaint(event)) || message || textAt(event, 'subtype'),
-      ...(ending === 'limit' && resetsAtMs !== undefined && { resetsAtMs }),
     })
     return facts
   }
@@ -158,11 +173,13 @@ function withoutBlanks(text: string): string {
   return text.replaceAll(/\s+/g, '')
 }
 
-function endingOfResult(event: unknown, message: string): ReturnType<typeof endingOfStatus> {
+function endingOfResult(event: unknown, message: string): AgentEnding {
   const status = countAt(event, 'api_error_status')
   if (isUnpaid(message) || /not logged in|invalid api key|please run \/login/i.test(message)) return 'auth'
   if (status > 0) return endingOfStatus(status)
-  return textAt(event, 'terminal_reason') === 'api_error' ? 'offline' : 'crash'
+  // The text of an error that is called a success is the program's own; of any other it may be what the assistant said.
+  const byText = textAt(event, 'subtype') === 'success' ? endingOfError(message) : 'crash'
+  return byText === 'crash' && textAt(event, 'terminal_reason') === 'api_error' ? 'offline' : byText
 }
 
 /** `modelUsage` counts sub-agents, `usage` does not; assistant events repeat the same figures and are useless. */

@@ -3,7 +3,6 @@ import { endingOfError } from './failure.ts'
 import { at, countAt, listAt, parseJson, shortInput, textAt } from './json.ts'
 import type { ClaimClient } from './claim-server.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
-import { resetTime } from './reset-time.ts'
 
 export const codex: AgentKind = {
   program: 'codex',
@@ -30,14 +29,14 @@ export const codex: AgentKind = {
   listen: () => {
     const running = new Set<string>()
     return {
-      hear: (line, nowMs) => {
+      hear: (line) => {
         const ended = endedCommand(line)
         if (ended !== undefined) {
           running.delete(ended)
           return []
         }
         const event = parseJson(line)
-        const facts = parseCodex(event, nowMs)
+        const facts = parseCodex(event)
         const id = textAt(event, 'item', 'id')
         if (textAt(event, 'type') === 'item.started') running.add(id)
         if (textAt(event, 'type') === 'item.completed') running.delete(id)
@@ -78,7 +77,7 @@ function serverSettings({ name, command, args, env }: ClaimClient): string[] {
   return Object.entries(settings).flatMap(([key, value]) => ['-c', `mcp_servers.${name}.${key}=${value}`])
 }
 
-function parseCodex(event: unknown, nowMs: number): readonly AgentFact[] {
+function parseCodex(event: unknown): readonly AgentFact[] {
   switch (textAt(event, 'type')) {
     case 'thread.started':
       return [{ type: 'session', id: textAt(event, 'thread_id') }]
@@ -95,9 +94,7 @@ function parseCodex(event: unknown, nowMs: number): readonly AgentFact[] {
     }
     case 'turn.failed': {
       const message = textAt(event, 'error', 'message')
-      const ending = endingOfError(message)
-      const resetsAtMs = ending === 'limit' ? resetTime(message, nowMs) : undefined
-      return [{ type: 'failed', ending, message, ...(resetsAtMs !== undefined && { resetsAtMs }) }]
+      return [{ type: 'failed', ending: endingOfError(message), message }]
     }
     case 'turn.completed': {
       const cached = countAt(event, 'usage', 'cached_input_tokens')

@@ -1,8 +1,10 @@
 // Any program as agent: run by `sh -c`, prompt on stdin, its stdout is what the assistant says.
 import { constants } from 'node:os'
 import type { GroupEnd } from '../process/group.ts'
+import { endingOfError } from './failure.ts'
 import { providerKeys } from './keys.ts'
 import type { AgentKind } from './kind.ts'
+import { endingOfLastWords } from './last-words.ts'
 
 export const command: AgentKind = {
   speaks: 'text',
@@ -13,14 +15,21 @@ export const command: AgentKind = {
     input: prompt,
   }),
   listen: () => ({ hear: () => [] }),
-  diagnose(exitCode, stderr) {
+  diagnose(exitCode, stderr, said) {
+    if (exitCode === tryLater) {
+      const ending = endingOfError(stderr)
+      return ending === 'overloaded' || ending === 'offline' ? ending : 'limit'
+    }
     // What a shell answers when there is no such program; a script whose last command is missing says the same.
     const isMissing =
       (exitCode === 127 && /not found|no such file/i.test(stderr)) ||
       (exitCode === 126 && /permission denied/i.test(stderr))
-    return isMissing ? 'missing' : undefined
+    return isMissing && said === '' ? 'missing' : endingOfLastWords(stderr, said)
   },
 }
+
+/** EX_TEMPFAIL of sysexits.h: how a script says itself that it is its provider's fault. */
+const tryLater = 75
 
 /** Pass-through arguments come as words of their own, whatever is in them. */
 export function shell(

@@ -32,12 +32,17 @@ export function isUnpaid(message: string): boolean {
 /** `message` is the text of an error event, or stderr. */
 export function endingOfError(message: string): AgentEnding {
   if (isUnpaid(message)) return 'auth'
-  const status = /\b(?:status(?: code)?|HTTP|error|code)[ :]*(\d{3})\b/i.exec(message)?.[1]
+  const status = /\b(?:status(?: code)?|HTTP(?:\/[\d.]+)?|error|code|rejected)[ :(]*(\d{3})\b/i.exec(
+    message,
+  )?.[1]
   const rules: readonly [RegExp, AgentEnding][] = [
-    [/usage limit|rate.?limit|quota|too many requests|resource.?exhausted/i, 'limit'],
+    [
+      /usage.?limit|rate.?limit|quota|too many requests|resource.?exhausted|hit your .{0,20}limit|(?:hour|daily|weekly|opus|sonnet|session) limit reached/i,
+      'limit',
+    ],
     [/insufficient|payment/i, 'auth'],
     [
-      /not logged in|log ?in again|unauthori[sz]ed|authenticat|invalid (?:api|x-api)[ -]key|api key not valid|api key (?:is )?(?:missing|required)/i,
+      /not logged in|(?:log|sign) ?in again|unauthori[sz]ed|authenticat|AuthError|invalid (?:api|x-api)[ -]key|api key not valid|api key (?:is )?(?:missing|required)/i,
       'auth',
     ],
     [

@@ -2,7 +2,6 @@
 import { endingOfError, endingOfStatus } from './failure.ts'
 import { at, countAt, parseJson, shortInput, textAt } from './json.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
-import { resetTime } from './reset-time.ts'
 
 export const gemini: AgentKind = {
   program: 'gemini',
@@ -26,7 +25,7 @@ export const gemini: AgentKind = {
       input: prompt,
     }
   },
-  listen: () => ({ hear: (line, nowMs) => (canMatter(line) ? parseGemini(parseJson(line), nowMs) : []) }),
+  listen: () => ({ hear: (line) => (canMatter(line) ? parseGemini(parseJson(line)) : []) }),
   diagnose(exitCode, stderr) {
     if (exitCode === 0 || exitCode === undefined) return undefined
     if (exitCode === 41) return 'auth'
@@ -38,7 +37,7 @@ export const gemini: AgentKind = {
   },
 }
 
-function parseGemini(event: unknown, nowMs: number): readonly AgentFact[] {
+function parseGemini(event: unknown): readonly AgentFact[] {
   switch (textAt(event, 'type')) {
     case 'init': {
       const facts: AgentFact[] = [{ type: 'session', id: textAt(event, 'session_id') }]
@@ -60,13 +59,13 @@ function parseGemini(event: unknown, nowMs: number): readonly AgentFact[] {
       return name === 'ask_user' ? [tool, { type: 'halted', ending: 'question' }] : [tool]
     }
     case 'result':
-      return result(event, nowMs)
+      return result(event)
     default:
       return []
   }
 }
 
-function result(event: unknown, nowMs: number): readonly AgentFact[] {
+function result(event: unknown): readonly AgentFact[] {
   const cached = countAt(event, 'stats', 'cached')
   const input = countAt(event, 'stats', 'input_tokens')
   const figures = {
@@ -83,8 +82,7 @@ function result(event: unknown, nowMs: number): readonly AgentFact[] {
   if (textAt(event, 'status') === 'success') return [usage, { type: 'turn_over' }]
   const message = textAt(event, 'error', 'message')
   const ending = endingOfError(`${textAt(event, 'error', 'type')} ${message}`)
-  const resetsAtMs = ending === 'limit' ? resetTime(message, nowMs) : undefined
-  return [usage, { type: 'failed', ending, message, ...(resetsAtMs !== undefined && { resetsAtMs }) }]
+  return [usage, { type: 'failed', ending, message }]
 }
 
 function canMatter(line: Buffer): boolean {

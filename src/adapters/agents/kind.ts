@@ -20,14 +20,13 @@ export type AgentFact =
     }
   /** Known before the failure that it belongs to. */
   | { readonly type: 'resets'; readonly atMs: number }
-  /** The agent tries again by itself; why. */
-  | { readonly type: 'retry'; readonly ending: AgentEnding }
+  /** The agent tries again by itself, or is about to fail; why. */
+  | { readonly type: 'retry'; readonly ending: AgentEnding; readonly message?: string }
   /** Its protocol calls the turn an error. `isHopeless`: it would go on trying, but ralph knows better. */
   | {
       readonly type: 'failed'
       readonly ending: AgentEnding
       readonly message: string
-      readonly resetsAtMs?: number
       readonly isHopeless?: true
     }
   /** Its protocol says that the turn is over and went well. `mayFail`: an error that it tells after that counts all the same. */
@@ -86,6 +85,6 @@ export interface AgentKind {
   takesClaims?(passThrough: readonly string[]): 'by file' | 'by word' | 'not'
   launch(run: AgentRun): Launch
   listen(run: AgentRun): Listener
-  /** For an end without a word of the protocol: what exit code and stderr say, if they say it. */
-  diagnose?(exitCode: number | undefined, stderr: string): AgentEnding | undefined
+  /** For an end without a word of the protocol, or without a promise: what exit code, stderr and the last words say, if they say it. */
+  diagnose?(exitCode: number | undefined, stderr: string, said: string): AgentEnding | undefined
 }

@@ -3,7 +3,6 @@ import { endingOfError, endingOfStatus, isUnpaid } from './failure.ts'
 import { at, countAt, parseJson, shortInput, textAt } from './json.ts'
 import { providerKeys } from './keys.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
-import { resetTime } from './reset-time.ts'
 
 export const opencode: AgentKind = {
   program: 'opencode',
@@ -25,11 +24,11 @@ export const opencode: AgentKind = {
   listen: () => {
     let session = ''
     return {
-      hear: (line, nowMs) => {
+      hear: (line) => {
         if (!canMatter(line)) return []
         const event = parseJson(line)
         const id = textAt(event, 'sessionID')
-        const facts = parseOpencode(event, nowMs)
+        const facts = parseOpencode(event)
         if (id === '' || id === session) return facts
         session = id
         return [{ type: 'session', id }, ...facts]
@@ -42,7 +41,7 @@ export const opencode: AgentKind = {
   },
 }
 
-function parseOpencode(event: unknown, nowMs: number): readonly AgentFact[] {
+function parseOpencode(event: unknown): readonly AgentFact[] {
   switch (textAt(event, 'type')) {
     case 'text':
       return [{ type: 'text', text: textAt(event, 'part', 'text') }]
@@ -74,8 +73,7 @@ function parseOpencode(event: unknown, nowMs: number): readonly AgentFact[] {
       // OpenAI calls an empty account a 429.
       const byStatus = status > 0 && !isUnpaid(words) ? endingOfStatus(status) : 'crash'
       const ending = byStatus === 'crash' ? endingOfError(words) : byStatus
-      const resetsAtMs = ending === 'limit' ? resetTime(message, nowMs) : undefined
-      return [{ type: 'failed', ending, message, ...(resetsAtMs !== undefined && { resetsAtMs }) }]
+      return [{ type: 'failed', ending, message }]
     }
     default:
       return []

@@ -1,10 +1,18 @@
-// When a limit ends, from the words of a provider's error: "try again at 9:54 PM", "resets 10pm (UTC)", "try again in 3 hours".
+// When a limit ends, from the words of a provider's error: "try again at 9:54 PM", "resets 10pm (UTC)", "try again in 3 hours", "|1795013191".
 import { longestLimitMs } from '../../core/limits.ts'
 
 /** Epoch ms of the next such moment after `nowMs`, or none if the text names no time. Without a zone it is the machine's own. */
 export function resetTime(text: string, nowMs: number): number | undefined {
+  const stamp = afterBar.exec(text)?.[1]
+  if (stamp !== undefined) return resetStamp(Number(stamp), nowMs)
   return believable(inSpan(text, nowMs) ?? onDate(text, nowMs) ?? atClock(text, nowMs), nowMs)
 }
+
+/** As people read it: "Claude AI usage limit reached|1795013191" is meant for programs. */
+export function withoutStamp(text: string): string {
+  return text.replace(afterBar, '')
+}
+const afterBar = /\|(\d{10,13})\b/
 
 /** From a field that holds epoch seconds, or milliseconds where somebody took them for those. */
 export function resetStamp(stamp: number, nowMs: number): number | undefined {

@@ -6,6 +6,7 @@ import type { AgentSignal } from '../../ports.ts'
 import type { GroupEnd } from '../process/group.ts'
 import { isUnpaid } from './failure.ts'
 import type { AgentFact, AgentKind } from './kind.ts'
+import { resetTime, withoutStamp } from './reset-time.ts'
 import { talk, textTail } from './talk.ts'
 
 export interface Turn {
@@ -15,7 +16,7 @@ export interface Turn {
   readonly isOver: boolean
   /** Whether whatever is said next decides about a promise. */
   readonly isPromising: boolean
-  end(end: GroupEnd, stderr: string): AgentEnded
+  end(end: GroupEnd, stderr: string, nowMs: number): AgentEnded
 }
 
 export function startTurn(
@@ -34,7 +35,7 @@ export function startTurn(
   let model: string | undefined
   let usage: UsageFigures | undefined
   let resetsAtMs: number | undefined
-  let retrying: AgentEnding | undefined
+  let retrying: Extract<AgentFact, { type: 'retry' }> | undefined
   let halted: AgentEnding | undefined
   let failed: Extract<AgentFact, { type: 'failed' }> | undefined
 
@@ -59,17 +60,29 @@ export function startTurn(
   }
 
   const conclude = (end: GroupEnd, stderr: string): { ending: AgentEnding; hasVerdict: boolean } => {
-    if (failed !== undefined) return { ending: failed.ending, hasVerdict: false }
+    // An error without a name, or an end without a word, of one that its provider had just refused is the provider's.
+    if (failed !== undefined && failed.ending !== 'crash') return { ending: failed.ending, hasVerdict: false }
+    if (failed !== undefined) return { ending: retrying?.ending ?? 'crash', hasVerdict: false }
     if (isOver) return { ending: 'finished', hasVerdict: true }
-    if (end.cause !== undefined) return { ending: endingOfCause(end.cause, retrying), hasVerdict: false }
-    const diagnosis = kind.diagnose?.(end.exitCode, stderr)
+    if (end.cause !== undefined)
+      return { ending: endingOfCause(end.cause, retrying?.ending), hasVerdict: false }
     if (kind.speaks === 'lines') {
       // Without the word of its protocol a turn has not ended well, whatever the exit code.
       const fallback = end.exitCode === 0 && !hasWorked ? 'no_turn' : 'crash'
-      return { ending: diagnosis ?? fallback, hasVerdict: false }
+      const diagnosis = kind.diagnose?.(end.exitCode, stderr, lastWords.text())
+      return { ending: diagnosis ?? retrying?.ending ?? fallback, hasVerdict: false }
     }
-    if (diagnosis !== undefined && !hasWorked) return { ending: diagnosis, hasVerdict: false }
     return { ending: end.exitCode === 0 ? 'finished' : 'crash', hasVerdict: end.exitCode !== undefined }
+  }
+
+  /** A promise counts whatever the exit code, and so whatever else was complained about. */
+  const judge = (end: GroupEnd, stderr: string): Pick<AgentEnded, 'ending' | 'promise'> => {
+    const { ending, hasVerdict } = conclude(end, stderr)
+    const promise = hasVerdict ? scanner.end() : ({ kind: 'none' } as const)
+    if (promise.kind !== 'none') return { ending, promise }
+    if (ending === 'finished') return { ending: halted ?? ending, promise }
+    const diagnosis = hasVerdict ? kind.diagnose?.(end.exitCode, stderr, lastWords.text()) : undefined
+    return { ending: diagnosis ?? ending, promise }
   }
 
   return {
@@ -110,31 +123,30 @@ export function startTurn(
         halted = undefined
       }
       if (fact.type === 'resets') resetsAtMs = fact.atMs
-      if (fact.type === 'retry') retrying = fact.ending
+      if (fact.type === 'retry') retrying = fact
       if (fact.type === 'halted') halted = fact.ending
-      if (fact.type === 'failed') {
-        failed = fact
-        resetsAtMs ??= fact.resetsAtMs
-      }
+      if (fact.type === 'failed') failed = fact
       if (fact.type === 'turn_over') mayFail = fact.mayFail === true
       if (fact.type === 'failed' || fact.type === 'turn_over') isOver = true
     },
-    end(end, stderr) {
+    end(end, stderr, nowMs) {
       endMessage()
       words.flush()
-      const { ending, hasVerdict } = conclude(end, stderr)
-      const promise = hasVerdict ? scanner.end() : ({ kind: 'none' } as const)
+      const { ending, promise } = judge(end, stderr)
       const isWaiting = ending === 'limit' || ending === 'overloaded' || ending === 'offline'
       const isCutOff = kind.speaks === 'lines' && ending === 'crash'
       const complaint = stderr.trim() || (isCutOff ? 'it ended in the middle of its turn' : '')
       const unpaid = ending === 'auth' && isUnpaid(failed?.message ?? stderr)
+      const refusal = retrying?.ending === ending && failed?.ending !== ending ? retrying.message : undefined
+      const told = refusal ?? failed?.message ?? wordsOf(ending, lastWords.text(), complaint)
+      if (ending === 'limit') resetsAtMs ??= resetTime(told, nowMs)
       return {
-        ending: ending === 'finished' && promise.kind === 'none' ? (halted ?? ending) : ending,
+        ending,
         promise,
         ...(end.exitCode !== undefined && { exit_code: end.exitCode }),
         ...(end.signal !== undefined && { signal: end.signal }),
         ...(sessionId !== undefined && { session_id: sessionId }),
-        last_words: failed?.message ?? wordsOf(ending, lastWords.text(), complaint),
+        last_words: withoutStamp(told),
         ...(isWaiting && resetsAtMs !== undefined && { resets_at_ms: resetsAtMs }),
         ...(usage !== undefined && { usage }),
         ...(model !== undefined && { model }),
@@ -148,9 +160,12 @@ export function startTurn(
 
 const lastWordsLimit = 2000
 
+const ofProvider: ReadonlySet<AgentEnding> = new Set(['limit', 'overloaded', 'offline', 'auth', 'model'])
+
 /** What a crash said about itself is on stderr; what the assistant said last is only its context. */
 function wordsOf(ending: AgentEnding, said: string, complained: string): string {
   const complaint = complained.slice(-lastWordsLimit)
+  if (ofProvider.has(ending)) return complaint || said.trim()
   if (ending !== 'crash') return said.trim() || complaint
   const lines = said.trim().split('\n')
   // Without one the last line is the nearest to what went wrong.

@@ -1,6 +1,7 @@
 // The journal: one JSON line per event, written before the next command runs, on the disk before anything that a power cut must not forget.
 import {
   closeSync,
+  constants,
   fdatasync,
   fstatSync,
   ftruncateSync,
@@ -104,12 +105,12 @@ interface OwnFile {
 
 async function openOwn(path: string): Promise<OwnFile> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  let file: number | undefined = openSync(path, 'a', 0o600)
+  let file: number | undefined = openSync(path, appending, 0o600)
   const base = await closedTail(path, file)
   const kept = keptBytes(base)
   const states = stateKeeper(path, base)
   let mark = markOf(fstatSync(file, { bigint: true }))
-  const opened = (): number => (file ??= openSync(path, 'a', 0o600))
+  const opened = (): number => (file ??= openSync(path, appending, 0o600))
   const close = (): void => {
     if (file !== undefined) closeSync(file)
     file = undefined
@@ -226,6 +227,8 @@ const taggingAlong: ReadonlySet<string> = new Set([
   'attempt.kept',
   'gate.started',
   'gate.ended',
+  'baseline.started',
+  'baseline.ended',
   'boxes.settled',
   'git.ended',
   'checkpoint.saved',
@@ -237,6 +240,9 @@ const taggingAlong: ReadonlySet<string> = new Set([
 const hasStep: ReadonlySet<string> = new Set(['adopt', 'save'])
 
 const datasync = promisify(fdatasync)
+
+/** Not a wait for ever where a pipe is in its place. */
+const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
 
 function markOf({ ino, size, mtimeNs }: BigIntStats): string {
   return [ino, size, mtimeNs].join(' ')

@@ -3,10 +3,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import {
   closeSync,
+  constants,
   fstatSync,
   linkSync,
   mkdirSync,
-  openSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -19,6 +19,7 @@ import { readJson } from '../../core/json.ts'
 import { RalphError } from '../../core/error.ts'
 import type { Lock } from '../../ports.ts'
 import { isTaken } from '../process/pid.ts'
+import { openRegular } from './now.ts'
 
 export interface LockOwner {
   readonly pid: number
@@ -69,7 +70,7 @@ interface Link {
 function readLink(file: string): Link | undefined {
   let handle: number
   try {
-    handle = openSync(file, 'r')
+    handle = openRegular(file, constants.O_RDONLY)
   } catch (error) {
     // ENOTDIR: an agent has put a file in the place of a folder above it.
     if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return undefined
@@ -229,7 +230,7 @@ function locked(
   const where = state.held === 'elsewhere' ? ` on host ${owner.host}` : ''
   const who =
     (owner.purpose ?? 'loop') === 'loop'
-      ? 'Another loop is running'
+      ? 'A loop is running already'
       : 'Another ralph command is repairing a loop'
   return new RalphError(
     'locked',
@@ -239,7 +240,7 @@ function locked(
         state.held === 'elsewhere'
           ? `If you are sure that machine no longer runs it, delete ${path}.`
           : (owner.purpose ?? 'loop') === 'loop'
-            ? `Look: ralph status ${owner.change}. Stop it: ralph stop ${owner.change}.`
+            ? `Look: ralph status ${owner.change}. Tell its agent something: ralph attach ${owner.change}, then n. Stop it: ralph stop ${owner.change}.`
             : 'Nothing was touched. Type the command again in a moment.',
     },
   )

@@ -5,6 +5,7 @@ import {
   closeSync,
   constants,
   copyFileSync,
+  fstatSync,
   fsync,
   linkSync,
   lstatSync,
@@ -21,10 +22,12 @@ import {
   unlinkSync,
   utimesSync,
   writeFileSync,
+  type Stats,
 } from 'node:fs'
 import type promises from 'node:fs/promises'
 import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { again, RalphError } from '../../core/error.ts'
 
 type Promises = typeof promises
 
@@ -44,9 +47,13 @@ export const access = now(accessSync) as Promises['access']
 export const chmod = now(chmodSync) as Promises['chmod']
 export const copyFile = now(copyFileSync) as Promises['copyFile']
 export const link = now(linkSync) as Promises['link']
-export const lstat = now(lstatSync) as Promises['lstat']
+export const lstat = now(lstatSync) as ((
+  path: string,
+  how: { throwIfNoEntry: false },
+) => Promise<Stats | undefined>) &
+  Promises['lstat']
 export const mkdir = now(mkdirSync) as Promises['mkdir']
-export const readFile = now(readFileSync) as Promises['readFile']
+export const readFile = now(readNow) as Promises['readFile']
 export const readdir = now(readdirSync) as Promises['readdir']
 export const readlink = now(readlinkSync) as Promises['readlink']
 export const realpath = now(realpathSync.native) as Promises['realpath']
@@ -81,14 +88,47 @@ export function inFolder<T>(folder: string | Buffer, work: () => T): T {
 /** Waits for the disk, so not at once: meanwhile others are heard. */
 export const sync: (file: number) => Promise<void> = promisify(fsync)
 
-/** Of a file that others write. Opened so, a pipe in its place is no wait for ever. */
-export function readNow(path: string | Buffer): Buffer {
-  const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+/** Of a file that others can write: a pipe or a device in its place would be read for ever. */
+export function readNow(path: string | Buffer): Buffer
+export function readNow(path: string | Buffer, encoding: 'utf8' | 'latin1'): string
+export function readNow(path: string | Buffer, encoding?: 'utf8' | 'latin1'): string | Buffer {
+  const file = openRegular(path, constants.O_RDONLY)
   try {
-    return readFileSync(file)
+    return readFileSync(file, encoding)
   } finally {
     closeSync(file)
   }
+}
+
+/** Never waits for somebody at the other end of a pipe. */
+export function openRegular(path: string | Buffer, flags: number, mode?: number): number {
+  let file: number
+  try {
+    file = openSync(path, flags | constants.O_NONBLOCK, mode)
+  } catch (error) {
+    // A socket, a pipe that nobody reads; a folder that was to be written.
+    if (['ENXIO', 'EISDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) throw notRegular(path)
+    throw error
+  }
+  if (fstatSync(file).isFile()) return file
+  closeSync(file)
+  throw notRegular(path)
+}
+
+function notRegular(path: string | Buffer): RalphError {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  const kind =
+    stats?.isDirectory() === true
+      ? 'a folder'
+      : stats?.isFIFO() === true
+        ? 'a pipe'
+        : stats?.isSocket() === true
+          ? 'a socket'
+          : 'a device'
+  return new RalphError('disk', `${path.toString()} is ${kind}, not a file.`, {
+    hint: `Something has put it there: move it away, then ${again}.`,
+    exitCode: 2,
+  })
 }
 
 /** As `Promise.all`, but what fails waits for the others: a file must not be closed while it is synced. */

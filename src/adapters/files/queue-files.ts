@@ -6,7 +6,6 @@ import {
   mkdirSync,
   openSync,
   readdirSync,
-  readFileSync,
   rmSync,
   writeFileSync,
 } from 'node:fs'
@@ -16,6 +15,7 @@ import { RalphError } from '../../core/error.ts'
 import { readJson } from '../../core/json.ts'
 import { queueEventSchema } from '../../core/queue-event.ts'
 import type { QueueBody, QueueEvent } from '../../core/queue-event.ts'
+import { readNow } from './now.ts'
 import { ifThereNow, writeNow } from './whole.ts'
 
 export interface QueuePaths {
@@ -39,7 +39,7 @@ export function queuePaths(gitCommonDir: string): QueuePaths {
 
 /** Only the last line may be torn, by a crash: it was confirmed to nobody. Any other that cannot be read is damage, and is told. */
 export function readQueueJournal({ journal }: QueuePaths): readonly QueueEvent[] {
-  const text = ifThereNow(() => readFileSync(journal, 'utf8')) ?? ''
+  const text = ifThereNow(() => readNow(journal, 'utf8')) ?? ''
   const lines = text.split('\n')
   return lines.flatMap((line, at) => {
     if (line === '') return []
@@ -63,7 +63,7 @@ export function openQueueJournal({ root, journal }: QueuePaths): {
 } {
   mkdirSync(root, { recursive: true, mode: 0o700 })
   const file = openSync(journal, 'a+', 0o600)
-  const bytes = readFileSync(journal)
+  const bytes = readNow(journal)
   const end = bytes.lastIndexOf(0x0a) + 1
   if (end < bytes.length) ftruncateSync(file, end)
   return {
@@ -88,6 +88,7 @@ export function wish({ wishes }: QueuePaths, body: QueueBody): void {
 /** What others may ask for; what has happened only the queue itself says. */
 const wished: ReadonlySet<QueueBody['type']> = new Set([
   'entry.added',
+  'entry.parked',
   'entry.removed',
   'entry.first',
   'entry.retried',
@@ -99,7 +100,7 @@ export function takeWishes({ wishes }: QueuePaths, take: (body: QueueBody) => vo
   const names = ifThereNow(() => readdirSync(wishes)) ?? []
   for (const name of names.filter((each) => each.endsWith('.json')).toSorted()) {
     const file = join(wishes, name)
-    const body = readJson(readFileSync(file, 'utf8'))
+    const body = readJson(readNow(file, 'utf8'))
     const probe = queueEventSchema().safeParse({ ...(body as object), v: 1, seq: 1, time: '' })
     if (probe.success && wished.has(probe.data.type)) take(body as QueueBody)
     rmSync(file, { force: true })

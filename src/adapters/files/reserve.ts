@@ -1,10 +1,13 @@
 // A little room on the disk, taken while there is some: given back when the disk is full, so that a loop's last words can be written.
 import { randomBytes } from 'node:crypto'
-import { rmSync } from 'node:fs'
+import { constants, rmSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { isFull } from '../../core/disk.ts'
 import { ifThere } from './whole.ts'
+
+/** Not a wait for ever where a pipe is in its place. */
+const writing = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NONBLOCK
 
 /** The last lines of a journal and a state file of some fifty iterations. */
 const reserveBytes = 64 * 1024
@@ -26,7 +29,7 @@ export function diskReserve(path: string): Reserve {
       await mkdir(dirname(path), { recursive: true, mode: 0o700 })
       try {
         // Random: zeros would take no room on a disk that compresses.
-        await writeFile(path, randomBytes(reserveBytes), { mode: 0o600, flush: true })
+        await writeFile(path, randomBytes(reserveBytes), { flag: writing, mode: 0o600, flush: true })
       } catch (error) {
         await rm(path, { force: true })
         throw error

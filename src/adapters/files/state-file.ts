@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { ownFields } from '../../core/state-file.ts'
 import type { StateFile } from '../../core/state-file.ts'
+import { folderWatch } from './identity.ts'
 import { chmod, lstat, mkdir, readFile, readdir, realpath, rename, rm, stat } from './now.ts'
 import { parseState } from './state-reader.ts'
 import { isLeftover, writeDurably, writeNow } from './whole.ts'
@@ -30,9 +31,12 @@ export async function openStateFile(
   let wasWritten = false
   const folder = dirname(path)
   let real = await realpath(folder).catch(() => undefined)
+  const isReplaced = folderWatch(dirname(folder))
   const wasLink = (await lstat(folder).catch(() => undefined))?.isSymbolicLink() === true
   const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
   const writeWhole = async (state: StateFile): Promise<void> => {
+    // Nor is one that somebody puts in the place of the loop's own written to.
+    if (isReplaced()) return
     // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
     const stats = await lstat(folder).catch(() => undefined)
     // A link of the user's own is theirs; one that comes later would have ralph write where it leads to.
@@ -42,18 +46,21 @@ export async function openStateFile(
       tell(`${folder}, the folder of ralph's state file, was replaced by a file; that is kept as ${backup}`)
     }
     if (!existsSync(folder)) await mkdir(folder)
-    const now = await realpath(folder)
-    // An agent has put a link in its place: what lies there is not ralph's to write over.
-    if (real !== undefined && now !== real) {
-      const taken = await takeOver(join(now, basename(path)), archiveDir, changeId)
-      if (taken.note !== '') tell(`${folder} leads to ${now} now, and ${taken.note}`)
-    }
-    real = now
-    if (isFolder(join(now, basename(path)))) tell(await putAside(join(now, basename(path))))
-    const held = openSync(now, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW)
+    // In this very folder, whatever comes in its place meanwhile.
+    const held = openSync(
+      wasLink ? await realpath(folder) : folder,
+      constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
+    )
     try {
-      // In this very folder, whatever comes in its place meanwhile.
-      const place = existsSync('/proc/self/fd') ? `/proc/self/fd/${held}` : now
+      const place = existsSync('/proc/self/fd') ? `/proc/self/fd/${held}` : folder
+      const now = await realpath(place)
+      // A link of the user's leads elsewhere now: what lies there is not ralph's to write over.
+      if (real !== undefined && now !== real) {
+        const taken = await takeOver(join(now, basename(path)), archiveDir, changeId)
+        if (taken.note !== '') tell(`${folder} leads to ${now} now, and ${taken.note}`)
+      }
+      real = now
+      if (isFolder(join(now, basename(path)))) tell(await putAside(join(now, basename(path))))
       const how = { rights: { mode: 0o644 }, isCache: true, makesNoFolder: true } as const
       await writeDurably(join(place, basename(path)), body(state), how)
     } finally {
@@ -81,14 +88,20 @@ export async function openStateFile(
         wasWritten = true
       },
       writeNow: (state) => {
-        if (real === undefined || realpathSync(folder) === real) writeNow(path, body(state), 0o644)
+        if (!isReplaced() && (real === undefined || realpathSync(folder) === real))
+          writeNow(path, body(state), 0o644)
       },
     },
   }
 }
 
 function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
+  try {
+    return statSync(path).isDirectory()
+  } catch {
+    // What is wrong above it is told by whoever opens it.
+    return false
+  }
 }
 
 /** What can be parsed cannot always be written: that goes by the stack, and a foreign field may be nested deeper. */
@@ -128,7 +141,7 @@ async function takeOver(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     if (code === 'ENOENT') return { foreign: {}, note: '' }
-    if (code === 'EISDIR') return { foreign: {}, note: await putAside(path) }
+    if (isFolder(path)) return { foreign: {}, note: await putAside(path) }
     // Maybe before the first event of all: there need be no run yet that could be resumed.
     throw new RalphError('disk', `The state file cannot be read: ${(error as Error).message}`, {
       hint: 'Nothing was touched. `.claude` must be a folder, and the file in it readable; fix that, then type the same command again.',

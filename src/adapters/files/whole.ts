@@ -15,7 +15,7 @@ import {
   writeSync,
 } from 'node:fs'
 import type { BigIntStats, Stats } from 'node:fs'
-import { inFolder, lstat, readFile, rename, rm, stat, sync, whole } from './now.ts'
+import { inFolder, lstat, openRegular, readFile, rename, rm, sync, whole } from './now.ts'
 
 /** Who may do what with a file, and whose it is. */
 interface FileRights {
@@ -91,7 +91,7 @@ export function writeNow(file: string, content: string, mode: number): void {
  * Over the bytes that are there, for what no crash has to outlive: to give blocks back and take others costs more than all the rest.
  */
 export function writeOver(file: string, bytes: Buffer, mode: number): void {
-  const handle = openSync(file, constants.O_WRONLY | constants.O_CREAT, mode)
+  const handle = openRegular(file, constants.O_WRONLY | constants.O_CREAT, mode)
   try {
     for (let at = 0; at < bytes.length;) at += writeSync(handle, bytes, at, bytes.length - at, at)
     if (fstatSync(handle).size > bytes.length) ftruncateSync(handle, bytes.length)
@@ -152,15 +152,19 @@ export function isMissing(error: unknown): boolean {
   return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
-/** A pipe or a device that an agent put in a file's place would be read for ever. */
-export async function readRegular(path: string): Promise<Buffer> {
-  if (!(await stat(path)).isFile()) throw new Error(`${path} is not a regular file`)
-  return readFile(path)
-}
-
 /** Undefined when it is not there; any other trouble throws. */
 export async function readIfThere(path: string): Promise<Buffer | undefined> {
-  return ifThere(readRegular(path))
+  // An error takes several times as long as a look, and most of what is asked for so is not there.
+  return isAbsent(path) ? undefined : ifThere(readFile(path))
+}
+
+/** Whether that is certain: where it cannot be told, whoever reads it says why. */
+export function isAbsent(path: string): boolean {
+  try {
+    return statSync(path, { throwIfNoEntry: false }) === undefined
+  } catch {
+    return false
+  }
 }
 
 /** A record of ralph's own, as its schema has it. What cannot be read as such is no absence: it throws. */
@@ -173,7 +177,7 @@ export async function readRecord<T>(
 }
 
 export async function lstatIfThere(path: string): Promise<Stats | undefined> {
-  return ifThere(lstat(path))
+  return ifThere(lstat(path, { throwIfNoEntry: false }))
 }
 
 export async function ifThere<T>(look: Promise<T>): Promise<T | undefined> {

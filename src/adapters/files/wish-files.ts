@@ -1,8 +1,9 @@
 // What is asked of a running loop from another process: each wish is a file beside its journal, which the loop looks for.
-import { existsSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { RunPaths } from './paths.ts'
-import { writeDurably } from './whole.ts'
+import { readNow } from './now.ts'
+import { writeDurably, writeNow } from './whole.ts'
 
 type WishPaths = Pick<RunPaths, 'pause' | 'notes' | 'skip' | 'stop'>
 
@@ -20,7 +21,7 @@ export function isPaused(path: string): boolean {
 }
 
 export function setPaused(path: string, isWanted: boolean): void {
-  if (isWanted) writeFileSync(path, '', { mode: 0o600 })
+  if (isWanted) writeNow(path, '', 0o600)
   else rmSync(path, { force: true })
 }
 
@@ -38,17 +39,17 @@ function notesIn(folder: string): readonly Note[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.txt'))
     .toSorted()
-    .map((name) => ({ id: name.slice(0, -'.txt'.length), text: readFileSync(join(folder, name), 'utf8') }))
+    .map((name) => ({ id: name.slice(0, -'.txt'.length), text: readNow(join(folder, name), 'utf8') }))
 }
 
 /** Of the wait that ends at this time, and no other. */
 export function askToSkip(path: string, untilMs: number): void {
-  writeFileSync(path, String(untilMs), { mode: 0o600 })
+  writeNow(path, String(untilMs), 0o600)
 }
 
 function askedToSkip(path: string): number | undefined {
   if (!existsSync(path)) return undefined
-  const untilMs = Number(readFileSync(path, 'utf8'))
+  const untilMs = Number(readNow(path, 'utf8'))
   rmSync(path, { force: true })
   return untilMs
 }
@@ -57,12 +58,12 @@ type StopSignal = 'SIGINT' | 'SIGTERM'
 
 /** Of a loop whose process is not ralph's: a signal would be for its program. */
 export function askToStop(path: string, signal: StopSignal): void {
-  writeFileSync(path, signal, { mode: 0o600 })
+  writeNow(path, signal, 0o600)
 }
 
 function askedToStop(path: string): StopSignal | undefined {
   if (!existsSync(path)) return undefined
-  const signal = readFileSync(path, 'utf8')
+  const signal = readNow(path, 'utf8')
   rmSync(path, { force: true })
   return signal === 'SIGINT' ? 'SIGINT' : 'SIGTERM'
 }

@@ -4,7 +4,7 @@ import { RalphError } from '../../core/error.ts'
 import type { Operation, RefName } from '../../core/git-facts.ts'
 import type { Pending } from '../../core/git-memory.ts'
 import { ownerOfRef } from '../../core/ownership.ts'
-import type { Checkpoints } from '../../ports.ts'
+import type { Checkpoints, Recovered } from '../../ports.ts'
 import { adoptedWords } from './attempt/adopted.ts'
 import { tellAside } from './guard/refused-settings.ts'
 import { finishBranch } from './finish/branch-finish.ts'
@@ -18,7 +18,7 @@ import { tellSwept } from './submodules/keep-submodules.ts'
 import { readLedger } from './refs/ledger.ts'
 import { mendRepository } from './guard/mend.ts'
 import { endOperations, refuseHalfDone } from './start/operations.ts'
-import { headRef } from './formats/ref-files.ts'
+import { headRef, steadily } from './formats/ref-files.ts'
 import { moveRefs, placeOf, readRefs, shortName, type Refs } from './refs/refs.ts'
 import { leaveFor } from './refs/users-own.ts'
 import { moveBranch } from './finish/rename.ts'
@@ -96,13 +96,13 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
     await restore(store)
   } else if (observed.refs.head.ref === branch) {
     await refuseHalfDone(store.git, 'repository_state', `\`ralph resume ${store.change}\``)
-    await adopt(store, observed, storyId, checkpoint)
+    if (!(await adopt(store, observed, storyId, checkpoint))) return await ensure(store, storyId, true)
   } else if (dirty) {
     throw new RalphError(
       'repository_state',
       `the loop works on ralph/${store.change}, but there are changes on ${place(observed)}`,
       {
-        hint: `Commit or stash them, \`${store.git.typed} switch ralph/${store.change}\`, then \`ralph resume ${store.change}\`.`,
+        hint: `Commit or stash them, ${observed.refs.all[branch] === undefined ? '' : `\`${store.git.typed} switch ralph/${store.change}\`, `}then \`ralph resume ${store.change}\`.`,
       },
     )
   } else {
@@ -112,15 +112,24 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
   return await ensure(store, storyId, false)
 }
 
-/** Changed between two attempts, so by a person: taken into the checkpoint, never reverted. */
-async function adopt(store: Store, observed: Observed, storyId: string, checkpoint: string): Promise<void> {
+/** Changed between two attempts, so by a person: taken into the checkpoint, never reverted. False: look again. */
+async function adopt(
+  store: Store,
+  observed: Observed,
+  storyId: string,
+  checkpoint: string,
+): Promise<boolean> {
   const { git } = store
   const tip = observed.refs.head.commit
   const earlier = await loadSnapshot(store)
-  await store.operate({ op: 'adopt', story: storyId, from: checkpoint, to: tip }, async () => {
-    const index = join(store.folder, 'attempt-index')
+  const index = join(store.folder, 'attempt-index')
+  const tree = await steadily(git, async () => {
     await copyIndex(git, realIndex(git), index)
-    const { tree } = await writeTree(git, index, observed.scan, keptOut(store, earlier))
+    return (await writeTree(git, index, observed.scan, keptOut(store, earlier))).tree
+  })
+  // Another branch has other files: those of it are nobody's change.
+  if (headRef(git) !== branchRef(store)) return false
+  await store.operate({ op: 'adopt', story: storyId, from: checkpoint, to: tip }, async () => {
     const isSame = tip !== undefined && tree === (await treeOf(git, tip))
     const commit = isSame
       ? tip
@@ -140,6 +149,7 @@ async function adopt(store: Store, observed: Observed, storyId: string, checkpoi
   const heads = { from: checkpoint, to: tip }
   const message = await adoptedWords(git, { from: checkpoint, to: now }, heads, storyId)
   await store.note({ type: 'warning', code: 'changes_adopted', message })
+  return true
 }
 
 /** What a person did to the plan in the loop's own tree after its last attempt, such as a tick: it belongs to the work, and is brought with it. */
@@ -237,7 +247,7 @@ async function redoSave(store: Store, op: Operation['op'], commit: string): Prom
   if (before !== undefined) await tellSwept(store, before, await loadSnapshot(store))
 }
 
-async function redo(store: Store, pending: Pending): Promise<string> {
+async function redo(store: Store, pending: Pending): Promise<string | Recovered> {
   const { operation, checkpoint: commit } = pending
   switch (operation.op) {
     case 'start':
@@ -249,7 +259,7 @@ async function redo(store: Store, pending: Pending): Promise<string> {
       await tellAside(store, 'saved')
       return `the checkpoint ${commit.slice(0, 12)} was completed`
     case 'finish':
-      return 'index' in operation ? await redoFinish(store, operation) : ''
+      return 'index' in operation ? await redoFinish(store, operation) : {}
     case 'rename':
       if (await moveBranch(store, operation)) return 'the commits have the names of their stories now'
       return await drop(store, pending, 'rename')
@@ -257,7 +267,7 @@ async function redo(store: Store, pending: Pending): Promise<string> {
     case 'keep':
     case 'restore':
     case 'unknown':
-      return ''
+      return {}
   }
 }
 

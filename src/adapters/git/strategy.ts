@@ -1,7 +1,7 @@
 // What both strategies do alike: how an attempt is kept, saved or reverted, and how a crash in the middle of that is settled.
 import type { GitMemory, Pending } from '../../core/git-memory.ts'
 import type { Judged } from '../../core/loop.ts'
-import type { Checkpoints, KeptAttempt, SavedCheckpoint } from '../../ports.ts'
+import type { Checkpoints, KeptAttempt, Recovered, SavedCheckpoint } from '../../ports.ts'
 import { tellAside } from './guard/refused-settings.ts'
 import type { Author } from './formats/author.ts'
 import { putBrokenAside } from './formats/damaged-objects.ts'
@@ -51,7 +51,7 @@ interface Strategy {
   readonly finish: First<'finish'>
   planSave(store: Store, storyId: string, snapshot: Snapshot, refs: Refs): Promise<SavePlan>
   /** Completes or undoes what a crash cut off, and says what became of it. */
-  redo(store: Store, pending: Pending): Promise<string>
+  redo(store: Store, pending: Pending): Promise<string | Recovered>
 }
 
 export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpoints {
@@ -170,7 +170,7 @@ export async function restore(store: Store): Promise<{ commit: string; isWhole: 
   return { commit: snapshot.commit, isWhole }
 }
 
-async function recover(strategy: Strategy, store: Store): Promise<string> {
+async function recover(strategy: Strategy, store: Store): Promise<Recovered> {
   await outwaitLocks(store, patienceMs)
   await putHiddenBack(store)
   const snapshot = await loadSnapshot(store)
@@ -178,10 +178,10 @@ async function recover(strategy: Strategy, store: Store): Promise<string> {
   await putBrokenAside(store, snapshot)
   await mendStashes(store.git)
   const { pending, beside } = store.memory()
-  if (pending === undefined) return ''
+  if (pending === undefined) return {}
   const what = await redo(strategy, store, pending, beside)
   await store.note({ type: 'git.ended', op: pending.operation.op })
-  return what
+  return typeof what === 'string' ? { said: what } : what
 }
 
 async function redo(
@@ -189,7 +189,7 @@ async function redo(
   store: Store,
   pending: Pending,
   beside: GitMemory['beside'],
-): Promise<string> {
+): Promise<string | Recovered> {
   const { operation } = pending
   if (operation.op === 'keep') {
     // What a kill cut off is reverted, never saved: nothing has to be put together for it.

@@ -207,7 +207,15 @@ function notFound(
   const known = names.length === 0 ? `There are none in ${where}.` : `There are: ${names.join(', ')}.`
   const message = name === '' ? `There is no change in ${where}` : `There is no change "${name}" in ${where}`
   return new RalphError('change_not_found', message, {
-    hint: [archive, close === undefined ? '' : `Did you mean ${close}?`, known]
+    hint: [
+      archive,
+      close === undefined ? '' : `Did you mean ${close}?`,
+      known,
+      // Where nothing looks like it, perhaps it is to be a new one.
+      name === '' || close !== undefined || old !== undefined
+        ? ''
+        : `A new one begins with its folder: mkdir -p ${join(where, name)}`,
+    ]
       .filter((part) => part !== '')
       .join(' '),
   })

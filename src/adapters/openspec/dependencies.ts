@@ -1,9 +1,10 @@
 // Which change waits for which: what a change says of itself, and changes that rewrite the same requirement.
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { RalphError } from '../../core/error.ts'
 import { once } from '../../core/once.ts'
+import { readNow } from '../files/now.ts'
 import { ifThereNow } from '../files/whole.ts'
 import { changeDirOf } from './changes.ts'
 
@@ -13,7 +14,7 @@ const schema = once(() => z.looseObject({ depends_on: names, dependsOn: names })
 /** `depends_on` (or `dependsOn`) of its `.openspec.yaml`. */
 export async function saidDependencies(root: string, change: string): Promise<readonly string[]> {
   const path = join(changeDirOf(root, change), '.openspec.yaml')
-  const text = ifThereNow(() => readFileSync(path, 'utf8'))
+  const text = ifThereNow(() => readNow(path, 'utf8'))
   if (text === undefined) return []
   const { parse } = await import('./yaml.ts')
   const found = schema().safeParse(parseOr(parse, text) ?? {})
@@ -37,7 +38,7 @@ function parseOr(parse: (text: string) => unknown, text: string): unknown {
 export function rewrittenRequirements(root: string, change: string): readonly string[] {
   const specs = join(changeDirOf(root, change), 'specs')
   return (ifThereNow(() => readdirSync(specs)) ?? []).flatMap((capability) => {
-    const text = ifThereNow(() => readFileSync(join(specs, capability, 'spec.md'), 'utf8')) ?? ''
+    const text = ifThereNow(() => readNow(join(specs, capability, 'spec.md'), 'utf8')) ?? ''
     let isRewritten = false
     return text.split('\n').flatMap((line) => {
       const [, heading] = /^## +(.+?) *$/.exec(line) ?? []

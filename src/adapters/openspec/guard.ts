@@ -5,7 +5,16 @@ import * as z from 'zod'
 import { once } from '../../core/once.ts'
 import { RalphError } from '../../core/error.ts'
 import { mkdir, readdir, readFile, readlink, realpath, rm, stat, sync } from '../files/now.ts'
-import { fileMark, isMissing, lstatIfThere, readIfThere, readRecord, syncFolder } from '../files/whole.ts'
+import {
+  fileMark,
+  ifThere,
+  isAbsent,
+  isMissing,
+  lstatIfThere,
+  readIfThere,
+  readRecord,
+  syncFolder,
+} from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import { schemaFiles, taskPattern } from './project.ts'
 import type { TrackedFile } from './tracked.ts'
@@ -159,12 +168,8 @@ export function findGuarded(guarded: Guarded, real: string): FileEntry | undefin
 
 /** Names in archive/; a change that turns up there during an attempt was moved by the agent. */
 export async function archivedNames(changeDir: string): Promise<string[]> {
-  try {
-    return (await readdir(join(dirname(changeDir), 'archive'))).sort()
-  } catch (error) {
-    if (isMissing(error)) return []
-    throw error
-  }
+  const archive = join(dirname(changeDir), 'archive')
+  return isAbsent(archive) ? [] : ((await ifThere(readdir(archive))) ?? []).sort()
 }
 
 function isInside(base: string, path: string): boolean {

@@ -4,8 +4,8 @@ import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { WatchedPlan, SpecJudgement } from '../../ports.ts'
-import { chmod } from '../files/now.ts'
-import { lstatIfThere, readRegular } from '../files/whole.ts'
+import { chmod, readFile } from '../files/now.ts'
+import { lstatIfThere } from '../files/whole.ts'
 import { writeWhole } from './files.ts'
 import {
   copyPlan,
@@ -90,7 +90,7 @@ export async function addedTasks(places: GuardPlaces): Promise<() => Promise<str
   return async () => {
     const told: string[] = []
     for (const { file, real, entry, before, bytes, count } of grown) {
-      if (!(await readRegular(real).catch(() => undefined))?.equals(before)) continue
+      if (!(await readFile(real).catch(() => undefined))?.equals(before)) continue
       if (count > 0) {
         await writeWhole(real, bytes, entry.mode)
         const tasks = count === 1 ? 'a task was' : `${count} tasks were`
@@ -133,26 +133,26 @@ async function judgeChange(
   const tracked = await readTrackedNow(guardDir, guarded)
   const lost =
     renamed === ''
-      ? tracked.flatMap((each) => lostSentence(each, who)).join('; ')
+      ? tracked.flatMap((each) => lostSentence(each, who)).join('; ') || undefined
       : `the folder of the change was renamed to ${renamed} while ${who} ran; it is restored`
   const texts = (pick: (each: TrackedNow) => Buffer | undefined): { file: string; text: string }[] =>
     tracked.map((each) => ({ file: each.file, text: (pick(each) ?? each.before).toString('utf8') }))
   // A lost plan says nothing about what was done: all of it counts as untouched.
   const judgement = judgeTasks(
     texts((each) => each.before),
-    texts((each) => (lost === '' ? each.after : each.before)),
+    texts((each) => (lost === undefined ? each.after : each.before)),
     storyId,
   )
   putBack.push(...judgement.putBack)
   for (const each of tracked) {
-    const aside = await writeJudged(guardDir, each, lost === '' ? judgement : undefined)
-    if (aside !== '' && (lost !== '' || judgement.putBack.length > 0))
+    const aside = await writeJudged(guardDir, each, lost === undefined ? judgement : undefined)
+    if (aside !== '' && (lost !== undefined || judgement.putBack.length > 0))
       putBack.push(
         `what was in ${each.file} is kept${await ifItWasYours(guardDir, aside, each.real, each.before)}`,
       )
   }
   putBack.push(...(await restorePlan(places, pattern, guarded)), ...(await restoreRules(places, guarded)))
-  const added = lost === '' ? tracked.flatMap((each) => addedSentence(each, judgement)) : []
+  const added = lost === undefined ? tracked.flatMap((each) => addedSentence(each, judgement)) : []
   const { ticked, stillOpen, notAsked } = judgement
   return { putBack, ...(added.length > 0 && { added }), lost, ticked, stillOpen, notAsked }
 }
@@ -174,7 +174,7 @@ async function readTrackedNow(guardDir: string, guarded: Guarded): Promise<reado
   for (const { file, real } of guarded.tracked) {
     const entry = findGuarded(guarded, real)
     if (entry === undefined) throw new Error(`the guard lacks ${real}`)
-    const after = await readRegular(real).catch(() => undefined)
+    const after = await readFile(real).catch(() => undefined)
     found.push({ file, real, entry, before: await readBlob(guardDir, entry.hash), after })
   }
   return found
@@ -187,7 +187,7 @@ async function renamedTo(changeDir: string, { trees: [tree] }: Guarded): Promise
   for (const name of await namesIn(dirname(changeDir)).catch(() => [])) {
     const there = await Promise.all(
       files.map(async ({ path, hash }) => {
-        const bytes = await readRegular(join(dirname(changeDir), name, path)).catch(() => undefined)
+        const bytes = await readFile(join(dirname(changeDir), name, path)).catch(() => undefined)
         // What tools write into every change tells none from another.
         const isOwn = bytes !== undefined && bytes.length > 0 && !basename(path).startsWith('.')
         return { isThere: bytes !== undefined, isSame: isOwn && hashOf(bytes) === hash }

@@ -4,12 +4,9 @@ import { parseTasks } from '../../core/tasks.ts'
 import type { SpecSource } from '../../ports.ts'
 import { changeDirOf } from './changes.ts'
 import { promptContext } from './context.ts'
-import { readGuard, takeGuard } from './guard.ts'
-import { addLearning } from './learnings.ts'
-import { addedTasks, watchPlan, judgeAgent } from './judge.ts'
+import { judgeAgent } from './judge.ts'
 import { taskPattern } from './project.ts'
-import { restoreAll, stays } from './restore.ts'
-import { restoreRules } from './rules.ts'
+import { guarding, restoreGuarded } from './source.ts'
 import type { SourceDeps } from './source.ts'
 import { readTracked, trackedFiles, type TrackedFile } from './tracked.ts'
 
@@ -17,6 +14,8 @@ export interface ManualDeps extends SourceDeps {
   readonly task: string
   /** What the merge queue has given to the agent to put together: even of the plan. */
   readonly inConflict?: () => Promise<readonly string[]>
+  /** The queue asks for a merge: the stories of the change are done already, and stay in its record. */
+  readonly isMerge?: () => Promise<boolean>
 }
 
 export function manualSource(deps: ManualDeps): SpecSource {
@@ -27,8 +26,8 @@ export function manualSource(deps: ManualDeps): SpecSource {
     trackedFiles(changeDir, await pattern(), deps.worktree)
   return {
     read: async () => {
-      const { tasksDone, tasksTotal, lints, notes } = parseTasks(await readTracked(await files()))
-      return { stories: [], tasksDone, tasksTotal, lints, notes }
+      const plan = parseTasks(await readTracked(await files()))
+      return (await deps.isMerge?.()) === true ? plan : { ...plan, stories: [] }
     },
     prompt: async ({ previousFailure, feedback, offersClaims = false }) =>
       manualPrompt({
@@ -38,21 +37,15 @@ export function manualSource(deps: ManualDeps): SpecSource {
         ...(feedback !== undefined && { feedback }),
         offersClaims,
       }),
-    guard: async () => takeGuard(places, await files()),
+    ...guarding(deps, places, pattern, files),
     judge: async () => {
       const mayEdit = new Set((await deps.inConflict?.()) ?? [])
       return judgeAgent({ ...places, mayEdit }, await pattern(), undefined)
     },
-    watch: async () => watchPlan(places, await pattern(), await files()),
-    added: () => addedTasks(places),
     putBack: async () => {
-      const guarded = await readGuard(places)
-      if (guarded === undefined) return []
-      await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))
-      await restoreRules(places, guarded, stays(deps.absence?.()))
+      await restoreGuarded(deps, places)
       return []
     },
     tick: () => Promise.resolve(0),
-    learn: (text) => addLearning(deps.learningsPath, text),
   }
 }

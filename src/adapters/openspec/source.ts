@@ -49,20 +49,39 @@ export function openspecSource(deps: SourceDeps): SpecSource {
   return {
     read,
     prompt: async (request) => promptFor(deps, await read(), await files(), request),
-    guard: async () => takeGuard(places, await files()),
+    ...guarding(deps, places, pattern, files),
     judge: async (storyId) => judgeAgent(places, await pattern(), storyId),
-    watch: async () => watchPlan(places, await pattern(), await files()),
-    added: () => addedTasks(places),
     putBack: async () => {
-      const guarded = await readGuard(places)
-      if (guarded === undefined) return []
-      await restoreAll(deps.guardDir, guarded, changeDir, stays(deps.absence?.()))
-      await restoreRules(places, guarded, stays(deps.absence?.()))
-      return deps.absence?.() === undefined ? [] : untick(places, await files())
+      const isRestored = await restoreGuarded(deps, places)
+      return isRestored && deps.absence?.() !== undefined ? untick(places, await files()) : []
     },
     tick: async (storyId) => tickStory(places, await files(), storyId),
+  }
+}
+
+/** What a plan with stories and one without have in common. */
+export function guarding(
+  deps: SourceDeps,
+  places: GuardPlaces,
+  pattern: () => Promise<string>,
+  files: () => Promise<readonly TrackedFile[]>,
+): Pick<SpecSource, 'guard' | 'watch' | 'added' | 'learn'> {
+  return {
+    guard: async () => takeGuard(places, await files()),
+    watch: async () => watchPlan(places, await pattern(), await files()),
+    added: () => addedTasks(places),
     learn: (text) => addLearning(deps.learningsPath, text),
   }
+}
+
+/** False where nothing was guarded. */
+export async function restoreGuarded(deps: SourceDeps, places: GuardPlaces): Promise<boolean> {
+  const guarded = await readGuard(places)
+  if (guarded === undefined) return false
+  const staying = stays(deps.absence?.())
+  await restoreAll(deps.guardDir, guarded, places.changeDir, staying)
+  await restoreRules(places, guarded, staying)
+  return true
 }
 
 async function promptFor(

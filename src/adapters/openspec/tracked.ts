@@ -2,7 +2,8 @@
 import { join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import { parseTasks, type ReadPlan, type TasksFile } from '../../core/tasks.ts'
-import { isMissing, lstatIfThere, readRegular } from '../files/whole.ts'
+import { readFile } from '../files/now.ts'
+import { isMissing, lstatIfThere } from '../files/whole.ts'
 import { findFiles } from './glob.ts'
 
 export interface TrackedFile {
@@ -47,7 +48,7 @@ export async function readTracked(
   return Promise.all(
     files.map(async ({ file, path }) => {
       try {
-        const bytes = await readRegular(path)
+        const bytes = await readFile(path)
         return { file, bytes, text: bytes.toString('utf8') }
       } catch (error) {
         throw new RalphError('spec_unreadable', `${path} cannot be read: ${(error as Error).message}`, {

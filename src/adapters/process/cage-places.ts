@@ -1,20 +1,11 @@
 // Looks at the disk for what a cage has to know: homes and their secrets, caches, programs that lie in strange places.
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  realpathSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
-import { userInfo } from 'node:os'
-import { basename, delimiter, dirname, isAbsolute, join } from 'node:path'
+import { copyFileSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import { basename, delimiter, dirname, isAbsolute, join, relative } from 'node:path'
 import {
   agentHomes,
   caches,
   closed,
+  gitSettingsText,
   movedSecrets,
   namedSockets,
   registrySettings,
@@ -27,31 +18,65 @@ import {
 import { hostOf, type Host } from '../../core/cage-hosts.ts'
 import { isWithin, type CagePlaces } from '../../core/cage.ts'
 import type { CageOptions, Inmate, Start } from './cage.ts'
-import { faultCode } from './fault.ts'
+import {
+  boundSockets,
+  costOf,
+  halved,
+  homesOf,
+  isFolder,
+  isLink,
+  isUsed,
+  linkedFrom,
+  made,
+  placeIn,
+  placesIn,
+  there,
+} from './cage-home.ts'
+import { foldersAbove, ownFolders } from './cage-own.ts'
 import { tempBase } from './temp.ts'
 
 /** For one that enters now: what is there changes. */
 export function placesOf(
-  { env, writable, readOnly, reports, shown: needed }: CageOptions,
+  { env, git, writable, readOnly, hidden: kept, reports, shown: needed }: CageOptions,
   start: Start,
   inmate: Inmate,
   { own, temp }: { readonly own: string; readonly temp: string },
 ): CagePlaces {
   const homes = homesOf(env)
+  const inHomes = placesIn(homes, env)
   /** Whoever has none has no places in it. */
-  const firstOf = (places: readonly HomePlace[], look: (path: string) => string | undefined): string[] =>
-    homes.slice(0, 1).flatMap((home) => places.flatMap((place) => look(placeIn(home, place, env)) ?? []))
-  const found = (places: readonly HomePlace[]): string[] => [
-    ...new Set(homes.flatMap((home) => places.flatMap((place) => there(placeIn(home, place, env)) ?? []))),
-  ]
+  const firstOf = (
+    places: readonly HomePlace[],
+    look: (path: string) => string | false | undefined,
+  ): string[] =>
+    homes.slice(0, 1).flatMap((home) => places.flatMap((place) => look(placeIn(home, place, env)) || []))
   const mine = ownHomes(inmate)
   const foreign = Object.values(agentHomes).filter((home) => !mine.includes(home))
+  const allowed = writable.flatMap((path) => there(path) ?? [])
+  /** By some agent, earlier or later. */
+  const written = new Set([
+    ...allowed,
+    ...inHomes([...caches, ...Object.values(agentHomes).flatMap((home) => home.state)]).flatMap(
+      (path) => there(path) ?? [],
+    ),
+  ])
+  const found = (places: readonly HomePlace[]): string[] => [
+    ...new Set(inHomes(places).flatMap((path) => unlinked(written, path) ?? [])),
+  ]
   const state = firstOf(
     mine.flatMap((home) => home.state),
-    made,
+    (path) => apartFrom(allowed, path) && made(path),
   )
-  const cached = [...firstOf(caches.slice(0, 2), made), ...firstOf(caches, there)]
-  const allowed = writable.flatMap((path) => there(path) ?? [])
+  const usual = firstOf(caches.slice(0, 2), (path) => apartFrom(allowed, path) && made(path))
+  const cached = caches
+    .slice(2)
+    .flatMap((cache) =>
+      firstOf(
+        [cache],
+        (path) =>
+          isUsed(path, cache, start) && apartFrom([...allowed, ...state, ...usual], path) && made(path),
+      ),
+    )
   const nothing = join(own, 'nothing')
   writeFileSync(nothing, '', { mode: 0o400 })
   const foreignLogins = foreign.flatMap((home) => home.logins)
@@ -62,25 +87,36 @@ export function placesOf(
       ...[...movedSecrets, ...foreignLogins].flatMap((place) => [place, { path: place.path }]),
     ]),
     ...(process.getuid?.() === 0 ? systemSecrets.flatMap((path) => there(path) ?? []) : []),
-    ...namedSockets(env).flatMap((path) => there(path) ?? []),
-  ].flatMap((path) => [path, ...linkedFrom(path)])
-  const unnamed = homes
-    .flatMap((home) =>
-      closed.flatMap(({ folder, but }) => unnamedIn(placeIn(home, folder, env), but, folder.path === '')),
+    ...namedSockets(env).flatMap((path) => unlinked(written, path) ?? []),
+  ].flatMap((path) => [path, ...(written.has(path) ? [] : linkedFrom(path))])
+  const open = [...allowed, ...state, ...usual, ...cached]
+  const halves = homes.flatMap((home) =>
+    closed.flatMap(({ folder, but }) =>
+      // Where a variable has moved it, programs that do not know that keep theirs in the old place.
+      [...new Set([placeIn(home, folder, env), join(home, folder.path)])].flatMap((path) =>
+        halved(path, but, folder.path === '', written),
+      ),
+    ),
+  )
+  // Whoever may write a folder may see it; what holds a home is no secret of it.
+  const isHidden = (path: string): boolean =>
+    !allowed.some((folder) => isWithin(path, folder)) && !homes.some((home) => isWithin(home, path))
+  const unnamed = halves
+    .flatMap((half) => half.hidden)
+    .filter((path) => isHidden(path) && !hidden.includes(path))
+  // What is made in a cache has to stay there.
+  const shut = halves
+    .map((half) => ({ ...half, kept: [...half.kept, ...half.hidden.filter((path) => !isHidden(path))] }))
+    .filter(
+      ({ folder, hidden: some, kept }) =>
+        !open.includes(folder) && costOf(some.filter(isHidden)) > kept.filter((path) => !isLink(path)).length,
     )
-    // Whoever may write a folder may see it; what holds a home is no secret of it.
-    .filter((path) => !allowed.some((folder) => isWithin(path, folder)))
-    .filter((path) => !hidden.includes(path) && !homes.some((home) => isWithin(home, path)))
   const commonTemps = ['/tmp', '/var/tmp', ...(process.platform === 'darwin' ? [tempBase(env)] : [])].flatMap(
     (path) => there(path) ?? [],
   )
-  const open = [...allowed, ...state, ...cached]
   const sockets = there('/run') ?? []
   // All of /dev is the cage's own.
   const unseen = [...commonTemps, '/dev/shm'].concat(sockets)
-  /** What an earlier one could write it could make a link, too: it is seen there as it is, and leads nowhere else. */
-  const isTheirs = (path: string): boolean =>
-    foldersAbove(path).some((folder) => open.includes(there(folder) ?? ''))
   /** A link out of there is not followed: outside all is read-only already, or hidden. */
   const isIn = (path: string): boolean => {
     const depth = depthIn(open, path)
@@ -91,7 +127,11 @@ export function placesOf(
     ...programFolders(start.env),
     ...namedIn(start.args),
     ...(inmate.shown ?? []),
-    ...needed(),
+    ...git.settings
+      .filter(({ key }) => /^(?:core\.(?:excludes|attributes)file|commit\.template)$/.test(key))
+      .map(({ value }) => value.replace(/^~(?=\/)/, homes[0] ?? '~')),
+    // Whoever named them: an agent may have, to look into what is hidden of a home.
+    ...needed().filter((path) => !unnamed.some((place) => isWithin(there(path) ?? '', place))),
     ...alwaysShown,
   ]
     .map((path) => ({ path, real: there(path) ?? '' }))
@@ -100,17 +140,49 @@ export function placesOf(
         unseen.some((place) => real !== place && isWithin(real, place)) ||
         unnamed.some((place) => isWithin(real, place)),
     )
-    .filter(({ path }) => !isTheirs(path))
+    .filter(({ path, real }) => apartFrom(open, path) && !shut.some(({ folder }) => folder === real))
     .map(({ real }) => real)
+  const isSeen = (path: string): boolean => {
+    const real = there(path) ?? ''
+    const depth = depthIn([...hidden, ...unnamed, ...unseen], real)
+    return depth === 0 || depthIn([...open, ...shown], real) >= depth
+  }
+  // Of other programs: Docker's and LXD's give whoever may connect the whole machine.
+  const reachable = [...allowed, ...(inmate.shown ?? []), ...alwaysShown, nixDaemon]
+  const bound = boundSockets().filter(
+    (path) => isSeen(path) && !reachable.some((place) => isWithin(path, place)),
+  )
+  const inside = (folders: readonly string[], paths: readonly string[]): string[] =>
+    paths.flatMap((path) => unlinked(written, path) ?? []).filter((real) => isInside(folders, real))
+  // With `npx` these are ralph itself, and what it would start outside.
+  const programs = [
+    ...inside([...state, ...usual, ...cached], programFolders(env)),
+    // What V8 has compiled of ralph for Node, too.
+    ...inside(open, [...ownFolders(), process.execPath, env['NODE_COMPILE_CACHE'] ?? '']),
+  ]
   return {
-    hiddenFolders: [...hidden, ...unnamed].filter(isFolder).concat(sockets),
-    hiddenFiles: [...hidden, ...unnamed].filter((path) => !isFolder(path)),
-    shown,
-    writable: [...open, ...reports().flatMap((path) => there(path) ?? [])],
+    hiddenFolders: [...hidden, ...unnamed].filter(isFolder).concat(
+      kept().flatMap((path) => there(path) ?? []),
+      sockets,
+      shut.map(({ folder }) => folder),
+    ),
+    hiddenFiles: [...hidden, ...unnamed].filter((path) => !isFolder(path)).concat(bound),
+    shown: shut
+      .flatMap(({ kept }) => kept.filter((path) => !isLink(path) && there(path) === path))
+      .concat(shown),
+    links: shut.flatMap(({ kept }) =>
+      kept.filter(isLink).map((path) => ({ at: path, to: readlinkSync(path) })),
+    ),
+    writable: [
+      ...open,
+      ...programs.flatMap((path) => foldersAbove(path).filter((folder) => isInside(open, folder))),
+      ...reports().flatMap((path) => there(path) ?? []),
+    ],
     readOnly: [
       ...[
         ...readOnly().flatMap((path) => there(path) ?? []),
         ...mine.flatMap((home) => found(home.settings)),
+        ...programs,
       ].filter(isIn),
       ...(process.getuid?.() === 0 ? rootsOwn : []).flatMap((path) => there(path) ?? []),
     ],
@@ -120,6 +192,7 @@ export function placesOf(
         .filter((path) => depthIn(hidden, path) === 0)
         .map((at, n) => copied(at, join(own, `copy-${n}`))),
       ...found(registrySettings).map((at, n) => stripped(at, join(own, `registry-${n}`))),
+      ...gitsOwn(git, isSeen, join(own, 'gitconfig')),
     ],
     temp,
     nothing,
@@ -127,25 +200,29 @@ export function placesOf(
   }
 }
 
+function isInside(folders: readonly string[], path: string): boolean {
+  return folders.some((folder) => path !== folder && isWithin(path, folder))
+}
+
 /** Of the deepest place that holds it; 0: of none. */
 function depthIn(places: readonly string[], path: string): number {
   return Math.max(0, ...places.filter((place) => isWithin(path, place)).map((place) => place.length))
 }
 
-function foldersAbove(path: string): string[] {
-  const above = dirname(path)
-  return above === path ? [] : [above, ...foldersAbove(above)]
+/** What an earlier one could write it could make a link, too: it is seen there as it is, and leads nowhere else. */
+function apartFrom(open: readonly string[], path: string): boolean {
+  return !foldersAbove(path).some((folder) => open.includes(there(folder) ?? ''))
 }
 
-/** Of the home itself only what begins with a dot. An empty file hides nothing, and each mount costs. */
-function unnamedIn(folder: string, but: ReadonlySet<string>, isHome: boolean): string[] {
-  return namesIn(folder)
-    .filter((name) => !but.has(name) && (!isHome || name.startsWith('.')))
-    .flatMap((name) => there(join(folder, name)) ?? [])
-    .filter((path) => {
-      const stats = statSync(path, { throwIfNoEntry: false })
-      return stats !== undefined && (!stats.isFile() || stats.size > 0)
-    })
+/** Undefined where a link in what an agent can write leads there: it could hide the tests from a gate, or show a secret. */
+function unlinked(written: ReadonlySet<string>, path: string): string | undefined {
+  const real = there(path)
+  if (real === undefined || real === path) return real
+  const isPlain = foldersAbove(path).every((above) => {
+    const folder = there(above) ?? ''
+    return !written.has(folder) || real === join(folder, relative(above, path))
+  })
+  return isPlain ? real : undefined
 }
 
 function copied(at: string, from: string): CagePlaces['instead'][number] {
@@ -156,6 +233,18 @@ function copied(at: string, from: string): CagePlaces['instead'][number] {
 function stripped(at: string, from: string): CagePlaces['instead'][number] {
   writeFileSync(from, withoutLogins(readFileSync(at, 'utf8')), { mode: 0o600 })
   return { at, from, isWritable: false }
+}
+
+/** Where some of it lies in a place that cannot be seen (dotfiles that are linked, an include): without it no commit has a name. */
+function gitsOwn(
+  { file, settings }: CageOptions['git'],
+  isSeen: (path: string) => boolean,
+  from: string,
+): CagePlaces['instead'] {
+  const at = file === undefined ? undefined : there(file)
+  if (at === undefined || settings.every((setting) => isSeen(setting.file))) return []
+  writeFileSync(from, gitSettingsText(settings, isSeen), { encoding: 'latin1', mode: 0o600 })
+  return [{ at, from, isWritable: false }]
 }
 
 export function hostsOf({ hosts }: CageOptions, inmate: Inmate): readonly Host[] {
@@ -169,82 +258,6 @@ export function ownHomes({ agent, command = '' }: Inmate): AgentHome[] {
   return Object.entries(agentHomes).flatMap(([name, home]) =>
     name === agent || ((agent === 'command' || agent === 'acp') && words.includes(name)) ? [home] : [],
   )
-}
-
-/** The user's first. Root sees those of all others, too. */
-export function homesOf(env: NodeJS.ProcessEnv): string[] {
-  const isRoot = process.getuid?.() === 0
-  const named = [env['HOME'] ?? '', registeredHome(), ...(isRoot ? ['/root', ...foldersIn('/home')] : [])]
-  return [...new Set(named.filter((path) => isAbsolute(path)).flatMap((path) => there(path) ?? []))]
-}
-
-function registeredHome(): string {
-  try {
-    return userInfo().homedir
-  } catch {
-    // A user whom the system does not know.
-    return ''
-  }
-}
-
-function foldersIn(folder: string): string[] {
-  return namesIn(folder).map((name) => join(folder, name))
-}
-
-function namesIn(folder: string): string[] {
-  try {
-    return readdirSync(folder)
-  } catch {
-    return []
-  }
-}
-
-export function placeIn(
-  home: string,
-  { path, variable, below = '' }: HomePlace,
-  env: NodeJS.ProcessEnv,
-): string {
-  const moved = variable === undefined ? '' : (env[variable] ?? '')
-  return isAbsolute(moved) ? join(moved, below) : join(home, path)
-}
-
-/** Without links; undefined where it is not there. */
-function there(path: string): string | undefined {
-  // Most are not there: an error for each would take ten times as long as all else.
-  if (!existsSync(path)) return undefined
-  try {
-    return realpathSync.native(path)
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(faultCode(error))) return undefined
-    throw error
-  }
-}
-
-/** An agent that has never run has none yet, and could not make it. */
-function made(path: string): string | undefined {
-  try {
-    mkdirSync(path, { recursive: true, mode: 0o700 })
-  } catch {
-    // Not ours to make.
-  }
-  return there(path)
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
-}
-
-/** Keys that a manager of dotfiles keeps elsewhere, and links to. */
-function linkedFrom(folder: string): string[] {
-  if (!isFolder(folder)) return []
-  try {
-    return readdirSync(folder, { withFileTypes: true })
-      .filter((entry) => entry.isSymbolicLink())
-      .flatMap((entry) => there(join(folder, entry.name)) ?? [])
-      .filter((path) => !isWithin(path, folder) && statSync(path).isFile())
-  } catch {
-    return []
-  }
 }
 
 /** Scripts of the user's that are called by their whole path. */
@@ -265,6 +278,9 @@ function programFolders(env: NodeJS.ProcessEnv): string[] {
 
 /** Where root could set what the kernel runs, also without any rights. */
 const rootsOwn = ['/proc/sys', '/proc/sysrq-trigger', '/proc/fs']
+
+/** Without it nothing can be built there. */
+const nixDaemon = '/nix/var/nix/daemon-socket'
 
 /** Names of hosts, and the programs of NixOS. */
 const alwaysShown = [

@@ -1,5 +1,6 @@
 // Whether a cage can be made on this machine, by making one; and if not, why, and what to do.
 import { readFileSync } from 'node:fs'
+import { callFilter } from '../../core/cage-filter.ts'
 import { exec } from './exec.ts'
 import { onPath } from './on-path.ts'
 
@@ -22,7 +23,10 @@ export async function probeCage(
   if (program === undefined) return { why: `${kind.name} is not installed`, fix: kind.howToInstall }
   // Its own `true` may be anywhere, or nowhere; the shell is where POSIX says.
   const words = [...kind.words, '/bin/sh', '-c', 'exit 0']
-  const tried = await exec(program, words, { cwd: '/', env, timeoutMs: 10_000 })
+  const filter = kind === seatbelt ? undefined : callFilter(isStrict ? 'strict' : 'workspace', process.arch)
+  const filtered = filter === undefined ? words : ['--seccomp', '0', ...words]
+  const input = filter === undefined ? {} : { input: filter }
+  const tried = await exec(program, filtered, { cwd: '/', env, timeoutMs: 10_000, ...input })
   if (tried.exitCode === 0) return { program }
   const said = tried.stderr.trim().split('\n').at(-1) ?? ''
   return {

@@ -1,12 +1,31 @@
 // Puts a command into its cage: looks at what is there, and makes of it the words that stand before the command. See docs/decisions/0017.
-import { existsSync, mkdirSync, readdirSync, realpathSync, rmdirSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  realpathSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
-import { isOthersVariable } from '../../core/cage-homes.ts'
+import { callFilter } from '../../core/cage-filter.ts'
+import { isOthersVariable, type GitSettingFound } from '../../core/cage-homes.ts'
 import type { Host } from '../../core/cage-hosts.ts'
-import { bwrapWords, seatbeltProfile, type CageMode, type CagePlaces } from '../../core/cage.ts'
+import {
+  bwrapWords,
+  isWithin,
+  seatbeltProfile,
+  tempSeen,
+  type CageMode,
+  type CagePlaces,
+} from '../../core/cage.ts'
 import { RalphError } from '../../core/error.ts'
 import { openOutlet } from './cage-net.ts'
-import { homesOf, hostsOf, ownHomes, placeIn, placesOf } from './cage-places.ts'
+import { homesOf, inOneLook, placeIn } from './cage-home.ts'
+import { hasMoved, makeOwnApart, ownLinks } from './cage-own.ts'
+import { hostsOf, ownHomes, placesOf } from './cage-places.ts'
 import { onPath } from './on-path.ts'
 import { makeTemp, removeTemp } from './temp.ts'
 
@@ -20,10 +39,14 @@ export interface CageOptions {
   readonly writable: readonly string[]
   /** In there. */
   readonly readOnly: () => readonly string[]
+  /** In there, copies of ralph's own: some may be of what cannot be seen. */
+  readonly hidden: () => readonly string[]
   /** In those again. */
   readonly reports: () => readonly string[]
   /** What a strict one may reach besides what its agent needs. */
   readonly hosts: readonly Host[]
+  /** The user's own settings of git, and the first of the files that it begins with. */
+  readonly git: { readonly file: string | undefined; readonly settings: readonly GitSettingFound[] }
   /** What is needed to read from elsewhere. */
   readonly shown: () => readonly string[]
 }
@@ -53,6 +76,8 @@ export interface Start {
 export interface Cell extends Pick<Start, 'file' | 'args' | 'env'> {
   /** Whether it says on `statusFd` how the command ended. */
   readonly tells: boolean
+  /** What it is to have open as `filterFd`, until it is left. */
+  readonly filter?: number | undefined
   /** Once nothing of it is alive: files that came meanwhile, and are obeyed by later runs outside. */
   leave(): Promise<readonly string[]>
 }
@@ -83,6 +108,7 @@ export function refuseMissing(file: string, env: NodeJS.ProcessEnv): void {
 }
 
 function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
+  makeOwnApart()
   const own = realpathSync(makeTemp(start.env['RALPH_RUN_ID'] ?? '', options.env))
   const temp = inmate.tempDir === undefined ? join(own, 'tmp') : realpathSync(inmate.tempDir)
   if (inmate.tempDir === undefined) mkdirSync(temp, { mode: 0o700 })
@@ -90,20 +116,29 @@ function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
     options.mode === 'strict' ? openOutlet(join(own, 'out'), hostsOf(options, inmate)) : undefined
   const seen =
     outlet === undefined ? inmate : { ...inmate, shown: [...(inmate.shown ?? []), join(own, 'out')] }
-  const places = placesOf(options, start, seen, { own, temp })
+  const places = inOneLook(() => placesOf(options, start, seen, { own, temp }))
   const missing = homesOf(options.env)
     .slice(0, 1)
     .flatMap((home) =>
       ownHomes(inmate).flatMap(({ settings }) => settings.map((place) => placeIn(home, place, options.env))),
     )
     .filter((path) => !existsSync(path))
+  const links = [...ownLinks()].filter(([path]) => options.writable.some((folder) => isWithin(path, folder)))
+  const isBubblewrap = basename(options.program) !== 'sandbox-exec'
+  const filter = isBubblewrap ? openFilter(options.mode, own) : undefined
   return {
-    ...inWords(options, places, start, outlet?.words ?? []),
-    env: { ...freedOf(start.env, inmate), ...outlet?.env, TMPDIR: temp },
+    ...inWords(options, places, start, { before: outlet?.words ?? [], isFiltered: filter !== undefined }),
+    filter,
+    env: {
+      ...freedOf(start.env, inmate),
+      ...outlet?.env,
+      TMPDIR: isBubblewrap ? tempSeen(places) : temp,
+    },
     async leave() {
       outlet?.close()
+      if (filter !== undefined) closeSync(filter)
       await cleared(own)
-      return missing.filter((path) => existsSync(path))
+      return [...missing.filter((path) => existsSync(path)), ...links.filter(hasMoved).map(([path]) => path)]
     },
   }
 }
@@ -131,8 +166,8 @@ function inWords(
   { mode, program }: CageOptions,
   places: CagePlaces,
   { file, args, cwd, memoryBytes }: Start,
-  before: readonly string[],
-): Omit<Cell, 'env' | 'leave'> {
+  { before, isFiltered }: { readonly before: readonly string[]; readonly isFiltered: boolean },
+): Omit<Cell, 'env' | 'filter' | 'leave'> {
   return basename(program) === 'sandbox-exec'
     ? { file: program, args: ['-p', seatbeltProfile(mode, places), ...before, file, ...args], tells: false }
     : {
@@ -140,6 +175,7 @@ function inWords(
         args: [
           '--json-status-fd',
           String(statusFd),
+          ...(isFiltered ? ['--seccomp', String(filterFd)] : []),
           ...bwrapWords(mode, places, cwd, memoryBytes),
           ...before,
           file,
@@ -151,6 +187,15 @@ function inWords(
 
 /** Where bubblewrap says that the command has run, and how it ended: without that it has not. */
 export const statusFd = 3
+/** Where it reads what it filters the inmate's calls by. */
+export const filterFd = 4
+
+function openFilter(mode: CageMode, own: string): number | undefined {
+  const filter = callFilter(mode, process.arch)
+  if (filter === undefined) return undefined
+  writeFileSync(join(own, 'filter'), filter, { mode: 0o600 })
+  return openSync(join(own, 'filter'), 'r')
+}
 
 function freedOf(env: NodeJS.ProcessEnv, { agent, keeps = [] }: Inmate): NodeJS.ProcessEnv {
   return Object.fromEntries(

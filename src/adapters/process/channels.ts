@@ -147,7 +147,7 @@ function pipe(path: string): Outlet {
         fd: near,
         readable: true,
         writable: false,
-        onread: into(room, () => onChunk),
+        onread: readingInto(room, () => onChunk),
       }
       return new Socket(options).once('close', () => spare.push(room)).resume()
     },
@@ -164,7 +164,7 @@ async function socketPair(path: string): Promise<Outlet> {
     await once(server, 'listening')
     const accepted = once(server, 'connection')
     const room = roomOf(socketBytes)
-    const near = connect({ path, onread: into(room, () => hear) }).pause()
+    const near = connect({ path, onread: readingInto(room, () => hear) }).pause()
     near.once('close', () => spare.push(room))
     const [far] = (await accepted) as [Socket]
     near.on('error', () => near.destroy())
@@ -191,7 +191,7 @@ function inodeOf(path: string): string {
 }
 
 /** The same memory again and again: a fresh buffer for each 64 KiB costs more than all the rest of a flood. */
-function into(buffer: Buffer, hearer: () => OnChunk): NonNullable<ConnectOpts['onread']> {
+function readingInto(buffer: Buffer, hearer: () => OnChunk): NonNullable<ConnectOpts['onread']> {
   return {
     buffer,
     callback(bytes) {

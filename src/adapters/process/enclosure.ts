@@ -4,7 +4,7 @@ import { openSync, readdirSync } from 'node:fs'
 import { Readable } from 'node:stream'
 import { once } from '../../core/once.ts'
 import type { Limits } from '../../core/resource-limits.ts'
-import { refuseMissing, statusFd, type Cell, type Start } from './cage.ts'
+import { filterFd, refuseMissing, statusFd, type Cell, type Start } from './cage.ts'
 import { holdTo, type Hold } from './limits.ts'
 import { readProc } from './table.ts'
 
@@ -50,7 +50,10 @@ export function enclose(options: EnclosureOptions): Enclosure {
     file,
     args,
     env: within.env,
-    stdio: cell === undefined ? coveredFrom(statusFd) : ['pipe', ...coveredFrom(statusFd + 1)],
+    stdio:
+      cell === undefined
+        ? coveredFrom(statusFd)
+        : ['pipe', cell.filter ?? 'ignore', ...coveredFrom(filterFd + 1)],
     isCaged: cell !== undefined,
     endsWhole: cell?.tells === true,
     hold,

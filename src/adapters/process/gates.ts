@@ -13,6 +13,7 @@ import { cageFault, type Cage } from './cage.ts'
 import { faultMessage } from './fault.ts'
 import { startGroup } from './group.ts'
 import { boundedTail } from './tail.ts'
+import { makeTemp, removeTemp } from './temp.ts'
 import { openTranscript } from './transcript.ts'
 
 export interface ShellGatesOptions {
@@ -26,9 +27,26 @@ export interface ShellGatesOptions {
   readonly absent?: ReadonlyMap<string, string>
   readonly cage?: Cage
   readonly limits?: Limits
+  /** In a work tree of its own: others run beside it. A cage has one anyway. */
+  readonly hasOwnTemp?: boolean
 }
 
 export function shellGates(options: ShellGatesOptions): Gates {
+  const gates = inTheirTemp(options)
+  if (options.hasOwnTemp !== true || options.cage !== undefined) return gates
+  return {
+    async check(command, env, stop, path) {
+      const temp = makeTemp(env['RALPH_RUN_ID'] ?? 'set-up', options.env ?? process.env)
+      try {
+        return await gates.check(command, { ...env, TMPDIR: temp }, stop, path)
+      } finally {
+        await removeTemp(temp)
+      }
+    },
+  }
+}
+
+function inTheirTemp(options: ShellGatesOptions): Gates {
   const { cage } = options
   return {
     async check(command, env, stop, path) {

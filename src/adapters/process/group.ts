@@ -1,4 +1,5 @@
 // Runs one program in a process group of its own, without a terminal, so that nothing of it is alive when its end is told.
+// Long because start, limits and end of a group share its state: what one begins another has to take back.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
 import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
@@ -192,12 +193,14 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
     // What is left in a cage ends with it, a moment later.
-    if (climbing === undefined && endsWhole) climbing = reap(quarry, [{ waitMs: 1000 }, ...sweepLadder])
-    const isSwept = climbing === undefined && options.mayLeave !== true
-    const around = isSwept ? processTable(birth) : []
-    let leftBehind = isSwept ? findAlive(quarry, around).length : 0
-    if (isSwept && leftBehind === 0) table = around
-    let survivors = await (climbing ?? (leftBehind === 0 ? [] : reap(quarry, sweepLadder)))
+    const isLooked = climbing === undefined && (endsWhole || options.mayLeave !== true)
+    const isSwept = isLooked && !endsWhole
+    const around = isLooked ? processTable(birth) : []
+    const left = isLooked ? findAlive(quarry, around).length : 0
+    let leftBehind = isSwept ? left : 0
+    if (isLooked && left === 0) table = around
+    if (left > 0) climbing = reap(quarry, [...(endsWhole ? [{ waitMs: 1000 }] : []), ...sweepLadder])
+    let survivors = await (climbing ?? [])
     if (!output.isOver && survivors.length === 0 && options.mayLeave !== true) {
       // Only what the program started can have its streams, whatever became of its environment.
       const holders = holdersOf(channels.streams)

@@ -127,7 +127,7 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
     child.once('error', end)
     child.once('exit', end)
   })
-  hold(child, false)
+  keepAlive(child, false)
   const opened: Shell = {
     env: own,
     get isBusy() {
@@ -146,10 +146,10 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
           ended = undefined
           clearTimeout(timer)
           signal?.removeEventListener('abort', kill)
-          hold(child, false)
+          keepAlive(child, false)
           resolve(result === undefined ? undefined : { ...result, timedOut })
         }
-        hold(child, true)
+        keepAlive(child, true)
         if (text !== undefined) {
           const bytes = Buffer.from(text)
           if (bytes.length < given) ftruncateSync(input)
@@ -160,7 +160,7 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
       })
     },
     close() {
-      hold(child, true)
+      keepAlive(child, true)
       child.stdin?.end()
       return gone
     },
@@ -206,7 +206,7 @@ function reader(file: number): { rest(): Buffer } {
 }
 
 /** A shell that waits for work keeps nobody from ending. */
-function hold(child: ChildProcess, isWorking: boolean): void {
+function keepAlive(child: ChildProcess, isWorking: boolean): void {
   const parts = [child, child.stdin, child.stdout] as unknown as { ref(): void; unref(): void }[]
   for (const part of parts)
     if (isWorking) part.ref()

@@ -38,8 +38,9 @@ function real(path: string): string {
 
 export function isProgram(path: string): boolean {
   try {
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) return false
     accessSync(path, constants.X_OK)
-    return statSync(path).isFile()
+    return true
   } catch (error) {
     if (faultCode(error) !== '') return false
     throw error

@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { chmod, lstat, readdir, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
-import { dirname, isAbsolute, join } from 'node:path'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import { once } from '../../core/once.ts'
 import { processIdentity } from './table.ts'
 
@@ -174,10 +174,25 @@ async function open(folder: string): Promise<void> {
 }
 
 export function tempBase(env: NodeJS.ProcessEnv): string {
-  // One that is not there, cannot be written, or is relative to the work tree, is no place for it.
+  // One that is not there, cannot be written, is relative to the work tree, or lies in one, is no place for it.
   const wished = [env['TMPDIR'] ?? '', tmpdir(), '/tmp']
-  return wished.find((folder) => isAbsolute(folder) && isWritable(folder)) ?? tmpdir()
+  return (
+    wished.find((folder) => isAbsolute(folder) && isWritable(folder) && !isInWorkTree(folder)) ?? tmpdir()
+  )
 }
+
+/** There git would take what ralph puts in it for somebody's change. */
+function isInWorkTree(folder: string): boolean {
+  const known = inWorkTree.get(folder)
+  if (known !== undefined) return known
+  const up = dirname(folder)
+  const isIn =
+    basename(folder) !== '.git' && (existsSync(join(folder, '.git')) || (up !== folder && isInWorkTree(up)))
+  inWorkTree.set(folder, isIn)
+  return isIn
+}
+
+const inWorkTree = new Map<string, boolean>()
 
 export function isWritable(folder: string): boolean {
   try {

@@ -1,5 +1,5 @@
 // The raw bytes of everything that an agent or a gate prints, on disk, up to a size.
-import { closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { closeSync, constants, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { faultMessage } from './fault.ts'
 
@@ -26,7 +26,9 @@ export function openTranscript(
   }
   try {
     mkdirSync(dirname(path), { recursive: true })
-    file = openSync(path, 'a', 0o600)
+    // Not a wait for ever where an agent has put a pipe there.
+    const appending = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
+    file = openSync(path, appending, 0o600)
   } catch (error) {
     giveUp(`${Whose}'s output cannot be kept in ${path}: ${faultMessage(error)}`)
   }

@@ -82,7 +82,7 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
     turn?: UsageTurn,
   ): Promise<MeasuredUsage> {
     // The demo has no model: none is its count, not a lack of one.
-    if (agent === 'demo') return { ...noUsage, estimated: false, warning: '', source: 'agent' }
+    if (agent === 'demo') return { ...noUsage, estimated: false, source: 'agent' }
     const startedMs = mark?.atMs ?? Date.parse(turn?.started ?? '')
     const query: SessionQuery = {
       sinceMs: Number.isNaN(startedMs) ? clock.now() : startedMs,
@@ -118,13 +118,12 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
         // Anew: the sum of some answers' costs would pass for the cost of all.
         ...(await cost(wanted.figures)),
         estimated: false,
-        warning: '',
         source: wanted.source,
-        note: note.filter((part) => part !== '').join('; '),
+        note: note.filter((part) => part !== '').join('; ') || undefined,
       }
     }
     if (isUnanswered)
-      return { ...noUsage, estimated: false, warning: '', source: 'agent', note: sessions.skipped }
+      return { ...noUsage, estimated: false, source: 'agent', note: sessions.skipped || undefined }
     const bytes = mark === undefined ? 0 : await growth(sources, query)
     const figures = { ...noUsage, input_tokens: Math.floor(bytes / 4) }
     const why = [wanted, sessions.skipped].filter((part) => part !== '').join('; ')
@@ -141,7 +140,7 @@ export function measureUsage(deps: UsageDeps): MeasuringUsage {
       ...(figures.input_tokens > 0 || ownCost(own) !== undefined ? await cost(figures) : {}),
       estimated: true,
       // Of the user's own command nobody expects figures: the end says that they are not known.
-      warning: isFirst && !isOwn ? warning : '',
+      ...(isFirst && !isOwn && { warning }),
       source: 'estimate',
       note: warning,
     }

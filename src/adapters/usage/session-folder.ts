@@ -59,7 +59,8 @@ export function homeOf(env: NodeJS.ProcessEnv): string {
 
 function entries(folder: string): readonly Dirent[] {
   try {
-    return readdirSync(folder, { withFileTypes: true })
+    const isThere = statSync(folder, { throwIfNoEntry: false }) !== undefined
+    return isThere ? readdirSync(folder, { withFileTypes: true }) : []
   } catch (error) {
     return undefinedIfUnreadable(error) ?? []
   }

@@ -26,7 +26,8 @@ const firstGroup = `${optionGroups[0]}:`
 
 /** Options of a loop that the merge queue decides itself. */
 const notOfResume = ['fresh', 'dry_run'] as const
-const notOfQueue = ['worktree', 'on_complete', 'from', 'fresh', 'dry_run', 'story'] as const
+const notOfUp = ['worktree', 'on_complete', 'from', 'fresh', 'story'] as const
+const notOfLand = [...notOfUp, 'dry_run'] as const
 
 const loopUsage = '[change] [options] [-- <arguments for the agent>]'
 const exitCodes = `Exit codes:
@@ -203,7 +204,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       row({
         name: 'up',
         what: 'run several changes side by side in worktrees, and land each one that is done',
-        note: `${asLoop(notOfQueue)}\n\n${exitCodes}`,
+        note: `${asLoop(notOfUp)}\n\n${exitCodes}`,
         example: 'ralph up add-login add-export --jobs 3 --verify "npm test"',
         takes: (command) => {
           const bare = command
@@ -220,7 +221,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             )
             .option('--no-land', 'only run the loops')
             .option('--pull', 'at the end, update your checkout to what landed')
-          const flags = addLoopOptions(bare, { except: notOfQueue, isShort: true })
+          const flags = addLoopOptions(bare, { except: notOfUp, isShort: true })
           return Object.assign(bare, { flags })
         },
         run: async (context, { args: [changes], options, command }) =>
@@ -235,7 +236,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       row({
         name: 'land',
         what: 'land one change whose loop is done, proven by its gates',
-        note: asLoop(notOfQueue),
+        note: asLoop(notOfLand),
         example: 'ralph land add-login --into main',
         takes: (command) => {
           const bare = command
@@ -245,7 +246,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
               new Option('--land <how>', 'as one commit, or with its history').choices(['squash', 'merge']),
             )
             .option('--pull', 'at the end, update your checkout to what landed')
-          const flags = addLoopOptions(bare, { except: notOfQueue, isShort: true })
+          const flags = addLoopOptions(bare, { except: notOfLand, isShort: true })
           return Object.assign(bare, { flags })
         },
         run: async (context, { args: [change], options, command }) =>
@@ -608,16 +609,20 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
       report({
         name: 'doctor',
         what: 'check git, openspec, agents and this repository; says how to fix problems',
-        note: 'Exit code 2: a loop cannot run here yet.',
+        note: 'Exit code 2: a loop cannot run here yet; 1: it can, but a gate fails now.',
         example: 'ralph doctor',
         takes: (command) =>
-          command.option('--fix', "fix what is ralph's own and safe to fix; says what it did"),
-        ask: async ({ observe, control }, _, { fix = false }) => {
+          command
+            .option('--fix', "fix what is ralph's own and safe to fix; says what it did")
+            .option('--gates', 'run each gate of ralph.yaml once, here: does it pass without an agent?')
+            .option('--verify <CMD>', 'run this gate instead, in the same way (repeatable)', collected),
+        ask: async ({ observe, control }, _, { fix = false, gates = false, verify = [] }) => {
+          const how = { runsGates: gates || verify.length > 0, verify }
           if (fix) {
             const fixes = await control.fix()
-            return { ...(await observe.doctor()), fixes }
+            return { ...(await observe.doctor(how)), fixes }
           }
-          const found = await observe.doctor()
+          const found = await observe.doctor(how)
           const hasDied = found.checks.some(
             ({ name, verdict }) => name.startsWith('loop ') && verdict === 'warning',
           )
@@ -626,6 +631,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         },
         also: ({ checks }, { exitWith }) => {
           if (checks.some((check) => check.verdict === 'problem')) exitWith(2)
+          else if (checks.some((check) => check.is_red)) exitWith(1)
         },
         text: async (found, page) => (await import('../print/doctor.ts')).doctorText(found, page),
       }),

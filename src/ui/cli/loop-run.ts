@@ -3,6 +3,7 @@ import { performance } from 'node:perf_hooks'
 import type { LoadedConfig, RawFlags } from '../../config/load.ts'
 import { inOneLine, RalphError } from '../../core/error.ts'
 import type { LoopEvent } from '../../core/event.ts'
+import { signalExits } from '../../core/outcome.ts'
 import type { Config } from '../../config/options.ts'
 import type { App, LoopEnd, LoopRequest, Observe } from '../app.ts'
 import { isTerminal, type Io } from '../io.ts'
@@ -22,7 +23,7 @@ import type { Context } from './context.ts'
 import { givenWords } from './loop-options.ts'
 import { withPicked } from './pick.ts'
 import { respond } from './row.ts'
-import { driveBySignals } from './signals.ts'
+import { driveBySignals, onStop, type Signal } from './signals.ts'
 import { appendFile } from 'node:fs/promises'
 import { reportMarkdown } from '../print/report-md.ts'
 
@@ -167,6 +168,7 @@ async function perform(
   let change: string | undefined
   let wantsSquash = false
   let wantsAgain = false
+  let stoppedBy: Signal | undefined
   /** Its last words wait for the squash that was asked for. */
   let held: Complete | undefined
   // The cursor is never hidden and the terminal never raw: even kill -9 leaves it usable.
@@ -192,6 +194,11 @@ async function perform(
       confirm: (what) =>
         isAttended ? agreesElsewhere(what) : agreesAt({ ...context, isQuiet: settings.config.json }, what),
       ...(isAttended && { isAttended }),
+      onSettingUp: (end) =>
+        onStop((signal) => {
+          stoppedBy = signal
+          end()
+        }),
       onRunning: (loop) =>
         driveBySignals(loop, context.readerGone, () => {
           if (change === undefined || isAttended) return
@@ -218,6 +225,11 @@ async function perform(
     // With --json stdout is for events.
     if (note !== undefined) context.io.stderr.write(`${folded(note, context.io.stderr.columns)}\n`)
     context.exitWith(exitCode)
+    return undefined
+  } catch (error) {
+    if (stoppedBy === undefined || !(error instanceof RalphError)) throw error
+    context.io.stderr.write(`${folded(inOneLine(error), context.io.stderr.columns)}\n`)
+    context.exitWith(signalExits[stoppedBy])
     return undefined
   } finally {
     printer.close()

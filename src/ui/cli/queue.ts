@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { RawFlags } from '../../config/load.ts'
 import { RalphError } from '../../core/error.ts'
 import { signalExits } from '../../core/outcome.ts'
-import { slotVariables } from '../../core/queue-due.ts'
-import type { QueueReport, QueueWish, UpRequest } from '../app.ts'
+import { mostTries, slotVariables } from '../../core/queue-due.ts'
+import type { QueueReport, QueueWish, UpRequest, UpWish } from '../app.ts'
 import { isTerminal, paintFor } from '../io.ts'
 import type { Io } from '../io.ts'
 import type { Sheet } from '../print/layout.ts'
@@ -40,6 +40,29 @@ export async function runUp(
   const app = await context.app()
   const settings = await app.observe.settings(flags)
   const { config } = settings
+  const wish: UpWish = {
+    changes,
+    jobs: positive(own.jobs ?? '2'),
+    into: own.into,
+    after: own.after ?? [],
+    maxCostUsd: config.max_cost,
+    setUp: config,
+    regenerate: config.regenerate,
+    land: own.land === false ? 'squash' : (own.land ?? 'squash'),
+    lands: own.land !== false,
+    gates: config.verify,
+    namesGates: settings.entries.some(({ key, origin }) => key === 'verify' && origin === 'flag'),
+    flags,
+    gateTimeoutMs: config.iteration_timeout * 60_000,
+    agents: config,
+    kept: config,
+  }
+  if (config.dry_run && landing === undefined) {
+    const plan = await app.observe.upPlan(wish)
+    const text = async (sheet: Sheet): Promise<string> =>
+      (await import('../print/up-plan.ts')).upPlanText(plan, sheet)
+    return respond(context, config.json, () => plan, text)
+  }
   const stop = new AbortController()
   let code: number | undefined
   const onSignal = (signal: (typeof signals)[number]): void => {
@@ -59,6 +82,7 @@ export async function runUp(
   let screens: Promise<void> | undefined
   let gateFound: string | undefined
   let isTold = false
+  const named = new Set([...changes, ...(landing === undefined ? [] : [landing])])
   /** When there is something to see: what is refused before is said on the plain screen. */
   const openScreens = async (by: Guard): Promise<void> => {
     const isSilent = config.notify === false
@@ -69,24 +93,12 @@ export async function runUp(
     stop.abort()
   }
   const request: UpRequest = {
-    changes,
-    jobs: positive(own.jobs ?? '2'),
-    into: own.into,
-    after: own.after ?? [],
-    maxCostUsd: config.max_cost,
-    setUp: config,
-    regenerate: config.regenerate,
-    land: own.land === false ? 'squash' : (own.land ?? 'squash'),
-    lands: own.land !== false,
-    gates: config.verify,
-    gateTimeoutMs: config.iteration_timeout * 60_000,
-    agents: config,
-    kept: config,
+    ...wish,
     start: async (change, how, { slot, ...at }) => {
       const started = await client.start({
         change,
         how: how === 'resume' ? 'resume' : 'loop',
-        flags: loopFlags(flags, how, at),
+        flags: loopFlags({ ...(at.flags ?? flags), ...moreGates(config.verify, at.gates) }, how, at),
         ...(how === 'resume' && { feedback: at.text }),
         env: slotVariables(slot),
         isAlone: true,
@@ -95,6 +107,7 @@ export async function runUp(
     },
     tell: (event) => {
       isTold = true
+      if ('change' in event) named.delete(event.change)
       // A table shows no lines.
       if (event.type === 'queue.opened' && (isScreen || isTable)) gateFound = event.gate_found
       if (guard !== undefined) screens ??= openScreens(guard)
@@ -112,10 +125,19 @@ export async function runUp(
     const report = await app.observe.queue()
     const known = report.entries.find(({ change }) => change === landing)
     if (known !== undefined && !isTold) {
-      const as = `${known.change} has landed already, on ${known.target} as ${known.landed.slice(0, 7)}.`
-      if (!config.json) io.stdout.write(`${as}\n`)
+      const as = `${known.change} has landed already, as ${known.landed.slice(0, 7)}`
+      const where =
+        report.take === undefined
+          ? ` on ${known.target}.`
+          : `; your ${known.target} does not have all that landed yet: ${report.take}`
+      if (!config.json) io.stdout.write(`${as}${where}\n`)
       return context.exitWith(exit)
     }
+    // Taken out of the queue after it had landed: nothing else says a word of it.
+    for (const { change } of report.entries) named.delete(change)
+    if (!config.json)
+      for (const change of named)
+        io.stdout.write(`${change} has landed already: ralph status ${change} shows where.\n`)
     const isPulled = own.pull === true && exit === 0
     const end = { now: Date.now(), isStopped: code !== undefined, isPulled, gateFound }
     if (!config.json) io.stdout.write(legible(upSummary(report, sheetOf(io), end), io.env))
@@ -130,6 +152,12 @@ export async function runUp(
     await board?.close()
     for (const signal of signals) process.off(signal, onSignal)
   }
+}
+
+/** A change is begun with all that it was queued with, whatever this call names. */
+function moreGates(known: readonly string[], queued: readonly string[] = []): RawFlags {
+  const all = new Set([...known, ...queued])
+  return all.size > known.length ? { verify: [...all] } : {}
 }
 
 /** Each loop is an ordinary one, in a work tree of its own, at what has landed so far. */
@@ -148,18 +176,23 @@ function loopFlags(
   // A new plan of a name that has landed: the earlier run is archived.
   if (how === 'anew') return { ...apart, ...limit, fresh: true }
   // The same work tree, from both sides: what the change's own loop did is archived.
-  return { ...apart, fresh: true, done: 'manual', task: text }
+  return { ...apart, fresh: true, done: 'manual', task: text, stall_threshold: String(mostTries) }
 }
 
-/** The last words of a start that was refused, without what only its own terminal needs. */
+/** The last words of a start that was refused, without what only its own terminal needs: a sentence of its own for the hint below it. */
 function reasonIn(said: string): string {
   return (
     said
       .split('\n')
       .filter((line) => !line.startsWith('warning:'))
-      .join(' ')
+      .join('\n')
+      // A command on a line of its own is still seen as one.
+      .replaceAll(/^ {4}(.+)$/gm, '  `$1`')
+      .replaceAll(/([^.:;!?])\n {2}(?=[A-Z])/g, '$1. ')
       .replaceAll(/\s+/g, ' ')
       .replace(/^error: /, '')
+      .replaceAll('ralph loop --agent', 'ralph up --agent')
+      .replace(/\.$/, '')
       .trim() || 'its loop did not begin'
   )
 }

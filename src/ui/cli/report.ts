@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { extname, join, resolve } from 'node:path'
 import { RalphError } from '../../core/error.ts'
 import type { RunReport } from '../../core/report.ts'
+import type { StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import type { Context } from './context.ts'
 
@@ -23,7 +24,8 @@ export async function showReport(
   { format: wanted, output, open, force }: ReportOptions,
 ): Promise<void> {
   const format = wanted ?? (output === undefined ? (open ? 'html' : 'text') : formatOf(output))
-  const run = await (await app()).observe.report(change)
+  const { observe } = await app()
+  const run = await observe.report(change)
   // A document in a file is as wide as a page.
   const page = { format, columns: output === undefined && !open ? (io.stdout.columns ?? 100) : 100 }
   const { paintFor } = await import('../io.ts')
@@ -31,7 +33,9 @@ export async function showReport(
   const text = await written(run, page, paint)
   if (output === undefined && !open) {
     const { legible } = await import('../vocabulary.ts')
-    return void io.stdout.write(format === 'text' ? legible(text, io.env) : text)
+    if (format !== 'text') return void io.stdout.write(text)
+    const steps = await nextLines(await observe.status(run.change_id), { columns: page.columns, paint })
+    return void io.stdout.write(legible(text + steps, io.env))
   }
   const file =
     output === undefined
@@ -42,6 +46,18 @@ export async function showReport(
   io.stdout.write(`The report of ${run.change_id} is in ${file}\n`)
   if (open && !(await opened(file, io.env)))
     io.stderr.write(`It could not be opened from here: open ${file} yourself.\n`)
+}
+
+/** A document is for others; whoever reads it here can type what is next. */
+async function nextLines(
+  [status]: readonly StatusReport[],
+  sheet: { readonly columns: number; readonly paint: Paint },
+): Promise<string> {
+  if (status === undefined) return ''
+  const { nextSteps } = await import('../print/status-next.ts')
+  const { stepLines } = await import('../print/step-lines.ts')
+  const lines = stepLines(nextSteps(status), { indent: 2, column: 10 }, sheet)
+  return lines.length === 0 ? '' : `\n${lines.join('\n')}\n`
 }
 
 const formats: Readonly<Record<string, ReportFormat>> = {

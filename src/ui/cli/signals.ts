@@ -8,7 +8,7 @@ import { signalExits } from '../../core/outcome.ts'
 import type { LoopHandle } from '../app.ts'
 
 const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-type Signal = (typeof signals)[number]
+export type Signal = (typeof signals)[number]
 
 /** The first signal stops the loop in order, the next one at once. Returns a function that takes the handlers away again. */
 export function driveBySignals(
@@ -53,6 +53,14 @@ export function driveBySignals(
     process.off('uncaughtException', onBug)
     process.off('unhandledRejection', onBug)
     readerGone.removeEventListener('abort', onGone)
+  }
+}
+
+/** Before there is a loop. Returns a function that takes the handlers away again. */
+export function onStop(stop: (signal: Signal) => void): () => void {
+  for (const signal of signals) process.on(signal, stop)
+  return () => {
+    for (const signal of signals) process.off(signal, stop)
   }
 }
 

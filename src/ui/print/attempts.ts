@@ -32,14 +32,13 @@ function ofThisRun(
   const seen = attempts.filter(({ changed }) => changed)
   const last = seen.findLast(({ verdict }) => !keepsWork[verdict]) ?? seen.at(-1)
   if (attempts.length === 0) return []
-  const rows = attempts.map(({ n, story_id: of, attempt, verdict, changed }, at) => [
+  const rows = attempts.map(({ n, story_id: of, verdict, changed }, at) => [
     `#${String(n)}`,
     clip(storyName(of, stories.find((story) => story.id === of)?.title ?? ''), 28),
-    String(attempt),
     verdictCell(verdict, paint),
     { text: reasonWords(excerpt(newReason(attempts, at), 200), changed), paint: paint.dim },
   ])
-  const lines = table(['#', 'story', 'try', 'result', 'reason'], rows, paint, columns, true)
+  const lines = table(['#', 'story', 'result', 'reason'], rows, paint, columns, true)
   if (last === undefined) return [lines]
   const which = `${String(last.n)} ${oneLine(id)}`
   const hints = stepLines(
@@ -80,18 +79,17 @@ function ofEarlierRuns(
 ): readonly string[] {
   const last = earlier.at(-1)
   if (last === undefined) return []
-  const rows = earlier.map(({ n, story_id: story, attempt, verdict, run, run_number: number }, at) => [
+  const rows = earlier.map(({ n, story_id: story, verdict, run, run_number: number }, at) => [
     `${String(number)}, ${whenOf(run)}`,
     `#${String(n)}`,
     oneLine(story ?? '?'),
-    String(attempt ?? '?'),
     verdict === undefined ? '?' : verdictCell(verdict, paint),
     {
       text: excerpt(newReason(ofRun(earlier, run), at - earlier.findIndex((each) => each.run === run)), 200),
       paint: paint.dim,
     },
   ])
-  const headings = ['earlier run', '#', 'story', 'try', 'result', 'reason']
+  const headings = ['earlier run', '#', 'story', 'result', 'reason']
   const lines = table(headings, rows, paint, columns, true)
   const diff = `ralph diff ${String(last.n)} ${oneLine(id)} --run ${String(last.run_number)}`
   const hints = stepLines([['', diff, 'see the last of them']], { indent: 2, column: 2 }, { paint, columns })

@@ -1,5 +1,6 @@
 // What a run has come to so far, folded from its events: the stories with their marks, and what was used.
-import type { IterationRecord, LoopEvent, StorySummary } from '../../core/event.ts'
+import { baselineWords } from '../../core/baseline.ts'
+import type { Baseline, IterationRecord, LoopEvent, StorySummary } from '../../core/event.ts'
 import { keepsWork } from '../../core/report.ts'
 import { storyMeanings, symbolOf } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
@@ -26,12 +27,14 @@ export interface Board {
   readonly hasLastChanged: boolean
   /** Whether any attempt that was not kept has. */
   readonly hasUndone: boolean
-  /** The gate that has failed the last two attempts at a story in the same way. */
-  readonly sameGate: string | undefined
   /** The last one that did not pass. */
   readonly failedGate: string | undefined
-  /** Complete, by an attempt that changed no file. */
-  readonly unchanged: readonly string[]
+  /** What a gate says without the agent's work; `passed` also of one that has passed in this loop. */
+  readonly baselines: ReadonlyMap<string, Baseline>
+  /** A person's words that came after the last prompt. */
+  readonly unread: readonly string[]
+  /** The attempts of this loop. */
+  readonly ended: readonly IterationRecord[]
   /** By the number of the attempt. */
   readonly gatesMs: ReadonlyMap<number, number>
 }
@@ -59,9 +62,10 @@ export const emptyBoard: Board = {
   hasChanged: true,
   hasLastChanged: true,
   hasUndone: false,
-  sameGate: undefined,
   failedGate: undefined,
-  unchanged: [],
+  baselines: new Map(),
+  unread: [],
+  ended: [],
   gatesMs: new Map(),
 }
 
@@ -79,13 +83,22 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
       event.only_changed === true
         ? board.stories.map((story) => event.stories.find(({ id }) => id === story.id) ?? story)
         : event.stories.filter(({ id }) => only.length === 0 || only.includes(id))
-    return { ...board, stories, tasksTotal: event.tasks_total }
+    const tasksTotal =
+      only.length === 0 ? event.tasks_total : stories.reduce((sum, { tasks_total: total }) => sum + total, 0)
+    return { ...board, stories, tasksTotal }
   }
   if (event.type === 'story.started') return { ...board, storyId: event.story_id }
+  if (event.type === 'note.added') return { ...board, unread: [...board.unread, event.text] }
+  if (event.type === 'iteration.started') return { ...board, unread: [] }
+  if (event.type === 'gate.ended' && event.claim !== undefined) return board
+  if (event.type === 'baseline.ended')
+    return { ...board, baselines: new Map(board.baselines).set(event.command, event.outcome) }
   // An iteration's own time is the agent's.
-  if (event.type === 'gate.ended' && event.claim === undefined)
+  if (event.type === 'gate.ended')
     return {
       ...board,
+      baselines:
+        event.outcome === 'passed' ? new Map(board.baselines).set(event.command, 'passed') : board.baselines,
       failedGate: event.outcome === 'failed' ? event.command : board.failedGate,
       spent: { ...board.spent, duration_ms: board.spent.duration_ms + event.duration_ms },
       gatesMs: new Map(board.gatesMs).set(event.n, (board.gatesMs.get(event.n) ?? 0) + event.duration_ms),
@@ -94,26 +107,25 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
   if (event.type === 'checkpoint.saved' && event.only_plan) return { ...board, hasChanged: false }
   if (event.type !== 'iteration.ended') return board
   const { iteration } = event
+  // Nothing of the agent's was there when its gate failed.
+  const isOlder = iteration.verdict === 'gate_failed' && !board.hasChanged
   return {
     ...board,
+    baselines: isOlder ? new Map(board.baselines).set(board.failedGate ?? '', 'same') : board.baselines,
     attempts: board.attempts + 1,
     last: iteration,
     spent: added(board.spent, iteration),
     hasChanged: true,
     hasLastChanged: board.hasChanged,
     hasUndone: board.hasUndone || (board.hasChanged && !keepsWork[iteration.verdict]),
-    sameGate: isSame(board, iteration) ? board.failedGate : undefined,
-    unchanged:
-      board.hasChanged || iteration.verdict !== 'complete'
-        ? board.unchanged
-        : [...board.unchanged, iteration.story_id],
+    ended: [...board.ended, iteration],
   }
 }
 
-function isSame({ last }: Board, { verdict, story_id: id, reason }: IterationRecord): boolean {
-  return (
-    verdict === 'gate_failed' && last?.verdict === verdict && last.reason === reason && last.story_id === id
-  )
+/** That the gate of the last failure fails on its own, in words; where it is known. */
+export function redGate({ last, failedGate, baselines }: Board): string | undefined {
+  const baseline = last?.verdict === 'gate_failed' ? baselines.get(failedGate ?? '') : undefined
+  return baseline === 'same' || baseline === 'other' ? `It ${baselineWords[baseline]}.` : undefined
 }
 
 function added(spent: Spent, iteration: IterationRecord): Spent {

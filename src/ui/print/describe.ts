@@ -1,113 +1,64 @@
 // Events as lines for a person; the same for a pipe and for what scrolls above a terminal's live line.
+import { baselineWords, isRed } from '../../core/baseline.ts'
 import { claimWords } from '../../core/claim-words.ts'
 import { tellingLines } from '../../core/gate-failure.ts'
 import { keepsWork } from '../../core/report.ts'
-import type { IterationRecord, LoopEvent, SetUpDone } from '../../core/event.ts'
-import { agentName, inColourOf, mark, verdictMeaning, verdictName, waitWords } from '../vocabulary.ts'
+import { manualStory } from '../../core/story.ts'
+import { readGap } from '../../core/talk-gap.ts'
+import type { IterationRecord, LoopEvent } from '../../core/event.ts'
+import { inColourOf, mark, verdictMeaning, verdictName, waitWords } from '../vocabulary.ts'
 import type { Board } from './board.ts'
 import { figures } from './board.ts'
-import { entryLines, partsLines, unbroken, widthFor } from './layout.ts'
+import { entryLines, unbroken, widthFor } from './layout.ts'
 import type { Sheet } from './layout.ts'
-import { clean, clip, clockTime, duration, oneLine, plural, shortHash, widthOf } from './text.ts'
+import { clean, clip, clockTime, duration, oneLine, plural, shortHash } from './text.ts'
 
 type Of<Type extends LoopEvent['type']> = Extract<LoopEvent, { type: Type }>
+export type Message = Of<'agent.message'>
 
 const textIndent = 4
 
-/** The first lines: what runs where, by whom, and who has the last word. */
-export function headerLines(event: Of<'loop.started'>, sheet: Sheet): readonly string[] {
-  const { paint } = sheet
-  const name = oneLine(event.change_id)
-  const { gates } = event.settings
-  if (event.nothing_to_do) return [`${paint.bold(name)}   no story is open`]
-  const agents = event.settings.agents.map(
-    (agent) => `${agentName(agent, event.agent_program)}${billWord(event.billing?.[agent])}`,
-  )
-  const parts = [
-    name,
-    ...(event.resumed ? ['resumed'] : []),
-    placeOf(event),
-    agents.join(', then '),
-    ...(gates.length === 0
-      ? []
-      : [`${gates.length === 1 ? 'gate' : 'gates'}: ${gates.map(oneLine).join(', ')}`]),
-    ...(event.settings.sandbox === undefined ? [] : [`sandbox: ${event.settings.sandbox}`]),
-  ]
-  const width = widthFor(sheet)
-  const isShort = width === undefined || parts.every((part) => widthOf(part) < width - 2)
-  const [first = '', ...rest] = isShort
-    ? partsLines(parts, '   ', sheet)
-    : entryLines({ text: parts.join('   ') }, sheet).map((line, at) => (at === 0 ? line : `  ${line}`))
-  const note = (text: string): readonly string[] => entryLines({ text, style: paint.dim }, sheet)
-  return [
-    first.replace(name, paint.bold(name)),
-    ...rest,
-    ...(event.uncaged === undefined ? [] : note(uncagedWords)),
-    ...(event.gate_found === undefined ? [] : note(gatelessWords(event.gate_found))),
-    ...(event.home === undefined
-      ? note('Leave this folder alone: a failed attempt undoes edits (--worktree avoids it).')
-      : note(`It works in ${oneLine(event.worktree)}, without what is uncommitted here.`)),
-    ...(event.set_up === undefined ? [] : note(setUpWords(event.set_up))),
-    ...(event.feedback === undefined
-      ? []
-      : note(`The next prompt has your words: ${oneLine(event.feedback)}`)),
-  ]
-}
-
-const uncagedWords =
-  'no sandbox: the agent can read and write what you can; --sandbox workspace confines it (shown once)'
-
-export function setUpWords({ command, duration_ms: ms, cached }: SetUpDone): string {
-  return `set up in ${duration(ms)}${cached ? ', by what it made before' : ''}: ${oneLine(command)}`
-}
-
-function placeOf(event: Of<'loop.started'>): string {
-  return event.branch === event.original_branch
-    ? `on ${oneLine(event.branch)}`
-    : `${branchName(event.original_branch)} → ${oneLine(event.branch)}`
-}
-
-/** "subscription", "API key": what it is called in full is a matter for doctor. */
-function billWord(bill: string | undefined): string {
-  if (bill === undefined || bill === 'unknown') return ''
-  return ` (${oneLine(bill)
-    .replace(/(?: \(|,).*$/, '')
-    .replace(/ login$/, '')})`
-}
-
-export function gatelessWords(found: string): string {
-  const offer = found === '' ? '' : ` (found ${oneLine(found)}: add --verify "${oneLine(found)}")`
-  return `no gates: the agent's word counts${offer}`
+interface MessageLines {
+  readonly shown: readonly string[]
+  readonly count: number
+  /** Lines that are not shown. */
+  readonly more: number
+  /** Some of them nobody was told: it is a piece of a flood. */
+  readonly hasGap: boolean
 }
 
 /** What an agent says, without what it says to ralph alone. */
-export function messageLines(
-  { text, n, change_id: change }: Of<'agent.message'>,
-  worktree: string,
-  sheet: Sheet,
-): readonly string[] {
-  const lines = withoutPromise(clean(text))
+export function messageLines({ text }: Message, worktree: string, sheet: Sheet): MessageLines {
+  const { left, rest } = readGap(clean(text))
+  const lines = withoutPromise(rest)
     .split('\n')
-    .map((line) => inTree(oneLine(line), worktree))
+    .map((line) => inTree(oneLine(line), worktree).replaceAll(longWord, (word) => clip(word, 200)))
     .filter((line) => line !== '')
-  const more = lines.length - mostTalk
-  const shown = lines.slice(0, more > 1 ? mostTalk : lines.length)
-  return [
-    ...shown.flatMap((line) => entryLines({ indent: textIndent, text: clip(line, 1000) }, sheet)),
-    ...(more > 1
-      ? entryLines(
-          {
-            indent: textIndent,
-            text: `… ${String(more)} more lines: ${unbroken(`ralph logs ${String(n)} ${oneLine(change)}`)}`,
-            style: sheet.paint.dim,
-          },
-          sheet,
-        )
-      : []),
-  ]
+  const kept = lines.slice(0, lines.length > mostTalk + 1 ? mostTalk : lines.length)
+  return {
+    shown: kept.flatMap((line) => entryLines({ indent: textIndent, text: clip(line, 500) }, sheet)),
+    count: kept.length,
+    more: left + lines.length - kept.length,
+    hasGap: left > 0,
+  }
+}
+
+export interface Unshown {
+  readonly event: Message
+  readonly more: number
+  readonly isFlood: boolean
+}
+
+export function moreLines({ more, event }: Unshown, sheet: Sheet): readonly string[] {
+  const { n, change_id: change } = event
+  const where = unbroken(`ralph logs ${String(n)} ${oneLine(change)}`)
+  const text = `… ${plural(more, 'more line', 'more lines')}: ${where}`
+  return entryLines({ indent: textIndent, text, style: sheet.paint.dim }, sheet)
 }
 
 const mostTalk = 6
+/** Nobody reads it, and it makes a row that no screen has. */
+const longWord = /\S{201,}/g
 
 export function withoutPromise(text: string): string {
   return text
@@ -126,7 +77,12 @@ export function toolLines(event: Of<'agent.tool'>, worktree: string, sheet: Shee
 }
 
 /** One line, and for a failure what it is about: the failing test where that is known, else the last lines. */
-export function gateLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] {
+export function gateLines(
+  event: Of<'gate.ended'>,
+  sheet: Sheet,
+  /** The attempt that failed with the very same lines. */
+  sameAs?: number,
+): readonly string[] {
   const { paint } = sheet
   const hasPassed = event.outcome === 'passed'
   const how =
@@ -146,7 +102,34 @@ export function gateLines(event: Of<'gate.ended'>, sheet: Sheet): readonly strin
     },
     sheet,
   )
-  return hasPassed || event.outcome === 'stopped' ? head : [...head, ...failureLines(event, sheet)]
+  if (hasPassed || event.outcome === 'stopped') return head
+  if (sameAs === undefined) return [...head, ...failureLines(event, sheet)]
+  const all = unbroken(`ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`)
+  const text = `the same failure as in #${String(sameAs)}: ${all}`
+  return [...head, ...entryLines({ indent: 6, text, style: paint.dim }, sheet)]
+}
+
+/** Said before the retry is paid: who knows better stops it. */
+export function baselineLines(event: Of<'baseline.ended'>, sheet: Sheet): readonly string[] {
+  const { command, outcome, duration_ms: ms, reason, change_id: change } = event
+  if (outcome === 'unknown') return []
+  const text = `${oneLine(command)} ${baselineWords[outcome]}`
+  const meaning = isRed(outcome) ? 'human' : 'done'
+  const head = entryLines({ indent: 2, sign: mark(meaning, sheet.paint), text, right: duration(ms) }, sheet)
+  const below = (line: string): readonly string[] =>
+    entryLines({ indent: textIndent, text: line, style: sheet.paint.dim }, sheet)
+  if (!isRed(outcome)) return head
+  return [
+    ...head,
+    ...(outcome === 'other' ? below(clip(oneLine(reason), 400)) : []),
+    ...below(`not part of the plan? Stop, fix it, then ${unbroken(`ralph resume ${oneLine(change)}`)}`),
+  ]
+}
+
+/** What is shown of a failure: the same for two that are told alike. */
+export function failureText(event: Of<'gate.ended'>): string {
+  const { what = '', lines } = tellingLines(event, mostOutput)
+  return [event.command, what, ...lines].join('\n')
 }
 
 function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] {
@@ -200,8 +183,17 @@ export function turnoutLines(
     ...cause,
     ...entryLines({ indent: 2, sign: mark(meaning, sheet.paint), text, right: spent }, sheet),
     // On a line of its own: a command that is broken in two cannot be copied.
-    ...(kept === '' ? [] : entryLines({ indent: textIndent, text: kept, style: sheet.paint.dim }, sheet)),
+    ...[kept, redWords(iteration, hasChanged)].flatMap((line) =>
+      line === '' ? [] : entryLines({ indent: textIndent, text: line, style: sheet.paint.dim }, sheet),
+    ),
   ]
+}
+
+/** A gate that is red from the start fails every attempt: said with the first, before more are paid. */
+function redWords(iteration: IterationRecord | undefined, hasChanged: boolean): string {
+  return iteration?.verdict === 'gate_failed' && !hasChanged
+    ? "the gate fails without the agent's work, too"
+    : ''
 }
 
 function savedEntry(
@@ -322,13 +314,21 @@ export function stopLine({ signal, unread }: Of<'stop.requested'>, sheet: Sheet)
 /** A title often begins with the number that is its id. */
 export function storyName(id: string, title: string): string {
   const plain = oneLine(title)
-  return plain.startsWith(id) ? plain : `${id} ${plain}`.trimEnd()
+  return plain !== '' && (id === manualStory || hasNumber(id, plain)) ? plain : `${id} ${plain}`.trimEnd()
+}
+
+/** `2. Two`, and not `2FA` of story 2. */
+function hasNumber(id: string, title: string): boolean {
+  return title.startsWith(id) && /^[.:)]?(?:\s|$)/.test(title.slice(id.length))
 }
 
 /** Beside "1/3" its number would be said twice. */
 export function storyTitle(id: string, title: string): string {
-  const name = storyName(id, title)
-  return name.startsWith(id) ? name.slice(id.length).replace(/^[.:)]?\s+/, '') || name : name
+  const plain = oneLine(title)
+  if (plain === '') return id
+  return id !== manualStory && hasNumber(id, plain)
+    ? plain.slice(id.length).replace(/^[.:)]?\s*/, '') || plain
+    : plain
 }
 
 /** A detached start is named by its commit. */

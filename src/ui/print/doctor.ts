@@ -26,8 +26,12 @@ export function doctorText({ checks, fixes }: Diagnosis, sheet: Sheet): string {
     ]
   })
   const problems = checks.filter((check) => check.verdict === 'problem').length
+  const red = checks.filter((check) => check.is_red).length
+  const but = red === 0 ? '' : `, but ${plural(red, 'gate fails', 'gates fail')} without an agent`
   const end =
-    problems === 0 ? 'ralph can run here' : `${plural(problems, 'problem')} to fix before a loop can run`
+    problems === 0
+      ? `ralph can run here${but}`
+      : `${plural(problems, 'problem')} to fix before a loop can run`
   return [...(fixes === undefined ? [] : [...fixLines(fixes, sheet), '']), ...lines, '', end].join('\n')
 }
 

@@ -39,7 +39,9 @@ export function jsonPrinter(stdout: Output, stderr: Output): Printer {
       if (isTalk(event)) return talk.add(`${JSON.stringify(event)}\n`)
       talk.flush()
       if (isPublic(event)) stdout.write(`${JSON.stringify(event)}\n`)
-      if (event.type === 'warning') stderr.write(`warning: ${oneLine(event.message)}\n`)
+      // What a repair has to say is there already: it is said before anything is undone.
+      if (event.type === 'warning' && event.code !== 'repaired')
+        stderr.write(`warning: ${oneLine(event.message)}\n`)
     },
     pause: talk.flush,
     close: talk.flush,

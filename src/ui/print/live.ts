@@ -75,6 +75,11 @@ const changes: Changes = {
     costNow: event.cost_usd ?? 0,
   }),
   'gate.started': (event, nowMs) => ({ doing: `gate: ${oneLine(event.command)}`, sinceMs: nowMs }),
+  'baseline.started': (event, nowMs) => ({
+    doing: `without the agent's work: ${oneLine(event.command)}`,
+    sinceMs: nowMs,
+  }),
+  'baseline.ended': (_event, nowMs) => ({ doing: '', sinceMs: nowMs }),
   'claim.judged': (event) => ({ doing: oneLine(claimWords(event)) }),
   'progress.reported': (event) => ({ doing: oneLine(event.task) }),
   waiting: (event, nowMs) => ({

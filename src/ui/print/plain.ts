@@ -8,10 +8,12 @@ import { isTerminal, paintFor } from '../io.ts'
 import { agentName, isUtf8, legible, mark } from '../vocabulary.ts'
 import { applyBoard, attemptMs, emptyBoard, storyRow } from './board.ts'
 import {
+  baselineLines,
   claimLines,
+  failureText,
   gateLines,
-  headerLines,
   messageLines,
+  moreLines,
   noteWords,
   retryText,
   stopLine,
@@ -21,7 +23,8 @@ import {
   limitedElsewhere,
   waitingLines,
 } from './describe.ts'
-import type { Turnout } from './describe.ts'
+import type { Message, Turnout, Unshown } from './describe.ts'
+import { headerLines } from './header.ts'
 import { gathered } from './gathered.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
@@ -61,6 +64,8 @@ export function createLines(
   const isAscii = !isUtf8(io.env)
   const paints = { stdout: paintFor(io.stdout, io.env), stderr: paintFor(io.stderr, io.env) }
   let board = emptyBoard
+  /** What gates printed when they failed, and the attempt in which it was told. */
+  const failures = new Map<string, number>()
   /** Told with its first attempt. */
   let story: Story | undefined
   /** Told after its cause. */
@@ -71,6 +76,22 @@ export function createLines(
   let ending: Omit<Ending, 'complete' | 'board'> = { begun: false, lasting: [] }
   /** Why it ended: for who reads stderr alone, and so below the last lines where both go to one place. */
   let failure: readonly Line[] = []
+
+  /** What was not shown of what is said now; told before whatever comes next, since a flood comes in many pieces. */
+  let unshown: Unshown | undefined
+
+  const talkLines = (event: Message, worktree: string, sheet: Sheet): readonly string[] => {
+    const { shown, count, more, hasGap } = messageLines(event, worktree, sheet)
+    const isPiece = unshown?.isFlood === true && (more > 0 || isSoon(unshown.event, event))
+    if (hasGap || isPiece) {
+      unshown = { event, more: (unshown?.more ?? 0) + more + count, isFlood: true }
+      return []
+    }
+    const before = unshown === undefined || shown.length === 0 ? [] : moreLines(unshown, sheet)
+    if (more > 0) unshown = { event, more, isFlood: false }
+    else if (shown.length > 0) unshown = undefined
+    return [...before, ...shown]
+  }
 
   const stdoutLines = (event: LoopEvent, sheet: Sheet): readonly string[] => {
     const worktree = board.started?.worktree ?? ''
@@ -103,7 +124,7 @@ export function createLines(
         ]
       }
       case 'agent.message':
-        return messageLines(event, worktree, sheet)
+        return talkLines(event, worktree, sheet)
       case 'agent.tool':
         return toolLines(event, worktree, sheet)
       case 'claim.judged':
@@ -112,9 +133,16 @@ export function createLines(
         return entryLines({ indent: 2, text: `the agent reports a failure: ${oneLine(event.reason)}` }, sheet)
       case 'progress.reported':
         return entryLines({ indent: 2, text: `now: ${oneLine(event.task)}` }, sheet)
-      case 'gate.ended':
+      case 'gate.ended': {
         // Of a claim only what came of it is told.
-        return event.claim === undefined ? gateLines(event, sheet) : []
+        if (event.claim !== undefined) return []
+        const text = event.outcome === 'failed' ? failureText(event) : ''
+        const first = failures.get(text)
+        if (text !== '') failures.set(text, first ?? event.n)
+        return gateLines(event, sheet, first === event.n ? undefined : first)
+      }
+      case 'baseline.ended':
+        return baselineLines(event, sheet)
       case 'iteration.ended': {
         const iteration = { ...event.iteration, duration_ms: attemptMs(board, event.iteration) }
         const lines = turnoutLines(iteration, turnout, sheet)
@@ -161,7 +189,10 @@ export function createLines(
     if (event.type === 'stop.requested') isUnread ||= event.unread === true
     const to = isAlarm || isUnread ? 'stderr' : 'stdout'
     const sheet = { paint: paints[to], columns: columnsOf(io[to]) }
-    const lines = isAlarm ? alarmLines(event, sheet, toScreen) : stdoutLines(event, sheet)
+    const own = isAlarm ? alarmLines(event, sheet, toScreen) : stdoutLines(event, sheet)
+    const isOver = unshown !== undefined && event.type !== 'agent.message' && own.length > 0
+    const lines = unshown !== undefined && isOver ? [...moreLines(unshown, sheet), ...own] : own
+    if (isOver) unshown = undefined
     const told: readonly Line[] = lines.map((text) => ({
       text: isAscii ? legible(text, io.env) : text,
       to,
@@ -172,6 +203,11 @@ export function createLines(
     failure = told
     return []
   }
+}
+
+/** Pieces of a flood come at least once a second; what is said after that is no part of it. */
+function isSoon(before: Message, after: Message): boolean {
+  return Date.parse(after.time) - Date.parse(before.time) <= 1000
 }
 
 /** Asked each time: a terminal is made wider and narrower. */
@@ -226,7 +262,7 @@ export function remembered(
     return {
       ...ending,
       lasting: [...new Set([...ending.lasting, event.message])],
-      isSetAside: ending.isSetAside === true || event.code === 'set_aside',
+      isSetAside: ending.isSetAside === true || ['set_aside', 'converted'].includes(event.code),
     }
   if (event.type === 'error') return { ...ending, hint: event.hint }
   if (event.type === 'loop.finished') return { ...ending, finished: event }

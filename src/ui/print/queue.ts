@@ -1,122 +1,17 @@
 // The merge queue for people: a line for each event in a pipe, a table on a terminal, and where everything stands at the end.
 import { setTimeout as delay } from 'node:timers/promises'
-import type { EntryState } from '../../core/queue.ts'
 import type { QueueEvent } from '../../core/queue-event.ts'
 import type { QueueReport } from '../app.ts'
 import type { Output, Paint } from '../io.ts'
 import { inColourOf, mark } from '../vocabulary.ts'
-import type { Meaning } from '../vocabulary.ts'
-import { gatelessWords, setUpWords } from './describe.ts'
+import { gatelessWords, setUpWords } from './header.ts'
 import { folded, wrapWords } from './layout.ts'
 import type { Sheet } from './layout.ts'
+import { queueColumns, queueCost, queueCounts, queueRows, queueWidths } from './queue-rows.ts'
+import type { QueueRow, QueueWidths } from './queue-rows.ts'
 import { stepLines } from './step-lines.ts'
 import type { Step } from './step-lines.ts'
-import { clean, clip, clockTime, duration, plural, shortHash, usd, widthOf } from './text.ts'
-import { waits } from './status.ts'
-
-const meanings: Readonly<Record<EntryState, Meaning>> = {
-  waiting: 'open',
-  running: 'working',
-  done: 'done',
-  merging: 'working',
-  gating: 'working',
-  resolving: 'working',
-  landed: 'done',
-  parked: 'human',
-  removed: 'open',
-}
-
-/** One change in words, each for a column of its own; empty where there is nothing to say. */
-export interface QueueRow {
-  readonly change: string
-  readonly state: string
-  readonly meaning: Meaning
-  readonly story: string
-  readonly attempt: string
-  readonly elapsed: string
-  readonly cost: string
-  readonly why: string
-  readonly hint: string
-}
-
-export function queueRows({ target, entries }: QueueReport, nowMs: number): readonly QueueRow[] {
-  return entries.map((entry) => {
-    const { state, landed, stories_done: done, stories_total: total, waiting_for: waiting } = entry
-    const isBusy = state === 'running' || state === 'resolving'
-    const until = entry.waiting_until === undefined ? '' : `, until ${clockTime(entry.waiting_until)}`
-    return {
-      change: clean(entry.change),
-      state: state === 'landed' && landed !== '' ? `landed ${shortHash(landed)}` : stateWord(state),
-      meaning: isBusy && waiting !== undefined ? 'waiting' : meanings[state],
-      story: total === 0 ? '' : `${String(Math.min(total, isBusy ? done + 1 : done))}/${String(total)}`,
-      attempt: isBusy && entry.attempt > 0 ? String(entry.attempt) : '',
-      elapsed: isBusy && entry.started_at !== '' ? seconds(nowMs - Date.parse(entry.started_at)) : '',
-      cost: entry.cost_usd === 0 ? '' : usd(entry.cost_usd),
-      why: clean(
-        [
-          // The heading names the one that all others go to.
-          ...(['', target].includes(entry.target) ? [] : [`→ ${entry.target}`]),
-          isBusy && waiting !== undefined ? `waits for ${waits[waiting]}${until}` : entry.why,
-        ].join('  '),
-      ),
-      hint: clean(entry.hint ?? ''),
-    }
-  })
-}
-
-function stateWord(state: EntryState): string {
-  return state === 'gating' ? 'testing' : state
-}
-
-/** A clock that ticks in whole seconds is easier to read. */
-function seconds(ms: number): string {
-  const whole = Math.max(0, Math.floor(ms / 1000))
-  return whole < 60 ? `${String(whole)} s` : duration(whole * 1000)
-}
-
-export const queueColumns = ['change', 'state', 'story', 'attempt', 'elapsed', 'cost'] as const
-export type QueueWidths = Readonly<Record<(typeof queueColumns)[number], number>>
-
-/** Wide enough for all rows and their heading; 0 for a column in which nothing stands. */
-export function queueWidths(rows: readonly QueueRow[]): QueueWidths {
-  const widthIn = (column: (typeof queueColumns)[number]): number => {
-    const most = Math.max(0, ...rows.map((row) => widthOf(row[column])))
-    return most === 0 ? 0 : Math.max(most, column.length)
-  }
-  return {
-    change: Math.min(30, widthIn('change')),
-    state: widthIn('state'),
-    story: widthIn('story'),
-    attempt: widthIn('attempt'),
-    elapsed: widthIn('elapsed'),
-    cost: widthIn('cost'),
-  }
-}
-
-/** "3 of 6 landed, 2 running, 1 parked". */
-export function queueCounts({ entries }: QueueReport): string {
-  const count = (...states: EntryState[]): number =>
-    entries.filter(({ state }) => states.includes(state)).length
-  const parts = (
-    [
-      ['running', count('running')],
-      ['merging', count('merging')],
-      ['testing', count('gating')],
-      ['resolving', count('resolving')],
-      ['done', count('done')],
-      ['waiting', count('waiting')],
-      ['parked', count('parked')],
-    ] as const
-  ).flatMap(([word, n]) => (n === 0 ? [] : [`${String(n)} ${word}`]))
-  return [`${String(count('landed'))} of ${String(entries.length)} landed`, ...parts].join(', ')
-}
-
-/** What it has cost, of what it may; empty where nothing is known. */
-export function queueCost({ entries, max_cost_usd: most }: QueueReport): string {
-  const cost = entries.reduce((sum, entry) => sum + entry.cost_usd, 0)
-  if (cost === 0 && most === undefined) return ''
-  return `${usd(cost)}${most === undefined ? '' : ` of ${usd(most)}`}`
-}
+import { clean, clip, plural, widthOf } from './text.ts'
 
 /** Empty where there is nothing to say. */
 export function queueLine(event: QueueEvent): string {
@@ -127,13 +22,15 @@ export function queueLine(event: QueueEvent): string {
 function wordsOf(event: QueueEvent): string {
   switch (event.type) {
     case 'queue.opened':
-      return `queue → ${event.target}, ${event.jobs} at once${event.gate_found === undefined ? '' : `; ${gatelessWords(event.gate_found)}`}`
+      return [`queue → ${event.target}, ${event.jobs} at once`, ...provenWords(event)].join('; ')
     case 'queue.halted':
       return `! halted: ${event.why}`
     case 'entry.added':
       return `○ ${event.change}: added${event.after.length === 0 ? '' : `, after ${event.after.join(', ')}`}`
     case 'entry.removed':
       return `  ${event.change}: removed from the queue${event.why === undefined ? '' : `: ${event.why}`}`
+    case 'gates.dropped':
+      return `! ${event.change}: no longer a gate of it: ${event.gates.join(' | ')} (--verify names others)`
     case 'entry.first':
       return `  ${event.change}: goes first`
     case 'entry.retried':
@@ -182,6 +79,25 @@ function wordsOf(event: QueueEvent): string {
     case 'landed':
       return `✓ ${event.change}: landed as ${event.commit.slice(0, 7)}`
   }
+}
+
+/** What all have to pass; what only some have to is named with them. */
+function provenWords({
+  proven = [],
+  gate_found: found,
+}: Extract<QueueEvent, { type: 'queue.opened' }>): readonly string[] {
+  if (found !== undefined) return [gatelessWords(found)]
+  const all = [...new Set(proven.flatMap(({ gates }) => gates))]
+  if (all.length === 0) return []
+  const named = all.map((gate) => {
+    const by = proven.filter(({ gates }) => gates.includes(gate)).map(({ change }) => change)
+    return by.length === proven.length ? gate : `${gate} (${by.join(', ')})`
+  })
+  const without = proven.filter(({ gates }) => gates.length === 0).map(({ change }) => change)
+  return [
+    `gates: ${named.join(' | ')}`,
+    ...(without.length === 0 ? [] : [`${gatelessWords('')} for ${without.join(', ')}`]),
+  ]
 }
 
 export interface Board {
@@ -241,7 +157,7 @@ function cellsOf(row: QueueRow, widths: QueueWidths): string {
 const heading: QueueRow = {
   change: 'change',
   state: 'state',
-  story: 'story',
+  stories: 'stories',
   attempt: 'attempt',
   elapsed: 'elapsed',
   cost: 'cost',
@@ -279,7 +195,7 @@ const leastRoom = 30
 /** Where everything stands: each reason whole, and what to type. */
 export function queueText(report: QueueReport, sheet: Sheet, now: number, isPulled = false): string {
   const { paint } = sheet
-  const behind = isBehind(report) && !isPulled ? `   your ${report.target} is not updated yet` : ''
+  const behind = report.take !== undefined && !isPulled ? `   your ${report.target} is not updated yet` : ''
   if (report.entries.length === 0) return 'The queue is empty. Fill it: ralph up, or ralph queue add <change>'
   const rows = queueRows(report, now)
   const widths = queueWidths(rows)
@@ -306,7 +222,11 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number, isPull
   const halted =
     report.halted === undefined
       ? []
-      : folded(`halted: ${clean(report.halted)}`, sheet.columns, '  ')
+      : folded(
+          `halted${report.alive ? '' : ' when ralph up looked last'}: ${clean(report.halted)}`,
+          sheet.columns,
+          '  ',
+        )
           .split('\n')
           .map((line, at) => (at === 0 ? `${inColourOf('human', '!', paint)} ${line.slice(2)}` : line))
   return [
@@ -319,11 +239,6 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number, isPull
   ].join('\n')
 }
 
-/** What landed is on a ref of its own, not on the user's branch. */
-function isBehind({ landed_commit: landed, target_commit: own }: QueueReport): boolean {
-  return landed !== '' && landed !== own
-}
-
 /** Who works on it, and what to type next. */
 export function queueNext(report: QueueReport, sheet: Sheet): readonly string[] {
   if (report.entries.length === 0) return []
@@ -333,9 +248,9 @@ export function queueNext(report: QueueReport, sheet: Sheet): readonly string[] 
   if (report.halted !== undefined) return []
   const steps: readonly Step[] = [
     ...(isOpen ? ([['next', 'ralph up', 'it is not running now']] as const) : []),
-    ...(isBehind(report)
-      ? ([['next', 'ralph queue pull', `${report.target} is updated to what has landed`]] as const)
-      : []),
+    ...(report.take === undefined
+      ? []
+      : ([['next', clean(report.take), `${report.target} is updated to what has landed`]] as const)),
   ]
   return stepLines(steps, { indent: 2, column: 9 }, sheet)
 }
@@ -376,12 +291,14 @@ export function upSummary(
   const where = report.held === undefined ? '' : ` (it is ${clean(report.held)})`
   const sentences = [
     ...(gateFound === undefined ? [] : [`! ${gatelessWords(gateFound)}`]),
-    ...(isBehind(report) && !isPulled
+    ...(report.take !== undefined && !isPulled
       ? [
-          `What landed is on refs/ralph-landed/${report.target}; your ${report.target} is not changed${where}.${report.halted === undefined ? ' Take it: ralph queue pull' : ''}`,
+          `What landed is on refs/ralph-landed/${report.target}; your ${report.target} is not changed${where}.${report.halted === undefined ? ` Take it: ${clean(report.take)}` : ''}`,
         ]
       : []),
-    ...(isStopped && running.length === 0 ? ['Stopped. Nothing is running; continue with: ralph up'] : []),
+    ...(isStopped && running.length === 0 && report.entries.some(({ state }) => state !== 'landed')
+      ? ['Stopped. Nothing is running; continue with: ralph up']
+      : []),
     ...(isStopped && running.length > 0
       ? [
           `Stopped. ${plural(running.length, 'loop continues', 'loops continue')}: ${names}. To continue: ralph up; to stop ${running.length === 1 ? 'it' : 'them'} as well: ralph stop --all`,

@@ -1,6 +1,6 @@
 // The report for a terminal: what came of the run, how it was run, then each story with its attempts, its files and what it took.
 import { tookMs } from '../../core/report.ts'
-import type { RunReport, StoryReport } from '../../core/report.ts'
+import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
 import type { Paint } from '../io.ts'
 import { inColourOf, mark, storyMeanings, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
@@ -9,6 +9,8 @@ import { entryLines } from './layout.ts'
 import type { Entry } from './layout.ts'
 import {
   aboutOf,
+  agentOf,
+  byMany,
   countsOf,
   costWord,
   filesWord,
@@ -29,6 +31,9 @@ export function reportText(report: RunReport, columns: number, paint: Paint): st
   const sheet = { paint, columns: Number.isFinite(columns) ? columns : undefined }
   const lines = (entry: Entry): readonly string[] => entryLines(entry, sheet)
   const right = figuresOf(report)
+  const isMixed = byMany(report)
+  const byWhom = (attempt: AttemptReport | undefined): string =>
+    isMixed && attempt !== undefined ? ` by ${oneLine(agentOf(attempt))}` : ''
   const head = `${paint.bold(oneLine(report.change_id))}   ${mark(meaning, paint)} ${paint.bold(inColourOf(meaning, state, paint))}`
   const reason = reasonOf(report)
   const facts = [...whenOf(report), ...aboutOf(report), ...notesOf(report)]
@@ -45,7 +50,7 @@ export function reportText(report: RunReport, columns: number, paint: Paint): st
       '',
       ...lines({
         sign: mark(meaningOf(story), paint),
-        text: `${oneLine(storyLabel(story))}${story.status === 'done' ? '' : ` (${stateWord(story)})`}${onlyNumber(story)}`,
+        text: `${oneLine(storyLabel(story))}${story.status === 'done' ? '' : ` (${stateWord(story)})`}${onlyNumber(story)}${onlyNumber(story) === '' ? '' : byWhom(story.attempts[0])}`,
         style: paint.bold,
         right: story.attempts.length === 0 ? '' : right(story),
       }),
@@ -54,7 +59,7 @@ export function reportText(report: RunReport, columns: number, paint: Paint): st
             ...lines({
               indent: 4,
               sign: mark(verdictMeaning(attempt.verdict), paint),
-              text: `#${String(attempt.n)} ${verdictName(attempt.verdict)}`,
+              text: `#${String(attempt.n)} ${verdictName(attempt.verdict)}${byWhom(attempt)}`,
               right: right(attempt),
             }),
             ...(attempt.reason === ''

@@ -1,9 +1,11 @@
 // What all forms of the report show, so that they say the same: its words, its figures and its two tables, before any markup.
-import { countAttempts, tookMs } from '../../core/report.ts'
+import { firstNames } from '../../core/first-names.ts'
+import { tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
 import { agentName, statusMeaning, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
+import { wordOnlyText } from './facts.ts'
 import { duration, plural, tokenWord, tokenWords, usd } from './text.ts'
 import type { SpentTokens } from './text.ts'
 
@@ -70,7 +72,11 @@ export function knownTokens(spent: SpentTokens): string {
 
 /** What a sum of figures cannot say: what was lost, what it leaves out or guesses. */
 export function notesOf({ totals, stories, not_kept: lost }: RunReport): readonly Fact[] {
+  const attempts = stories.flatMap(({ story_id: id, attempts: of }) =>
+    of.map((attempt) => ({ ...attempt, story_id: id })),
+  )
   const facts: readonly Fact[] = [
+    ['note', wordOnlyText(attempts).join()],
     ['undone', lossWords(totals, lost)],
     ['tokens', guessWords(stories, totals.iterations)],
     [
@@ -119,9 +125,8 @@ export function stateOf({ status, died_at: died }: RunReport): readonly [word: s
   return died !== undefined && status !== 'done' ? ['died', 'failed'] : [status, statusMeaning(status)]
 }
 
-export function reasonOf({ status, reason, died_at: died, change_id: change }: RunReport): string {
-  if (died !== undefined && status !== 'done')
-    return `ralph was killed in the middle of the work. What to do next: ralph status ${change}`
+export function reasonOf({ status, reason, died_at: died }: RunReport): string {
+  if (died !== undefined && status !== 'done') return 'ralph was killed in the middle of the work.'
   return status === 'done' ? reason.replace(/^\d+ of \d+ stor(?:y|ies) complete\.\s*/, '') : reason
 }
 
@@ -172,46 +177,67 @@ const words = (text: string): Cell => ({ text })
 const number = (text: string | number): Cell => ({ text: String(text), isNumber: true })
 
 export function storiesTable({ stories }: RunReport): Table {
-  return {
+  return withoutUnknown({
     heads: ['Story', 'State', 'Tasks', 'Attempts', 'Tokens', 'Cost', 'Undone', 'Time'],
     rows: stories.map((story) => [
       words(storyLabel(story)),
       words(stateWord(story)),
       number(`${String(story.tasks_done)}/${String(story.tasks_total)}`),
-      number(countAttempts(story.attempts)),
+      number(story.iterations),
       number(tokenWord(story)),
       number(costWord(story)),
       number(lossWord(story.not_kept)),
       number(timeWord(story)),
     ]),
-  }
+  })
 }
 
 export function iterationsTable(report: RunReport): Table {
-  return {
-    heads: ['#', 'Story', 'Try', 'Result', 'Tokens', 'Cost', 'Time', 'Reason'],
+  const isMixed = byMany(report)
+  return withoutUnknown({
+    heads: ['#', 'Story', ...(isMixed ? ['Agent'] : []), 'Result', 'Tokens', 'Cost', 'Time', 'Reason'],
     rows: inOrder(report).map(([story, attempt]) => [
       number(attempt.n),
       words(story.story_id),
-      number(attempt.attempt),
+      ...(isMixed ? [words(agentOf(attempt))] : []),
       { text: verdictName(attempt.verdict), kind: verdictKind(attempt.verdict) },
       number(tokenWord(attempt)),
       number(costWord(attempt)),
       number(duration(tookMs(attempt))),
-      { text: attempt.reason, isLong: true },
+      { text: newReason(story.attempts, story.attempts.indexOf(attempt)), isLong: true },
     ]),
-  }
+  })
+}
+
+/** A column in which nothing is known says nothing. */
+function withoutUnknown({ heads, rows }: Table): Table {
+  const isShown = (_: unknown, at: number): boolean =>
+    (heads[at] !== 'Tokens' && heads[at] !== 'Cost') ||
+    rows.some((cells) => !['?', '-'].includes(cells[at]?.text ?? ''))
+  return { heads: heads.filter(isShown), rows: rows.map((cells) => cells.filter(isShown)) }
+}
+
+export function agentOf({ agent, agent_program: program }: AttemptReport): string {
+  return agentName(agent, program)
+}
+
+/** Whether it has to be said whose attempt each one was. */
+export function byMany(report: RunReport): boolean {
+  return new Set(inOrder(report).map(([, attempt]) => agentOf(attempt))).size > 1
 }
 
 /** How it was run: names and words, in the order of interest. */
-export function aboutOf({ about }: RunReport): readonly Fact[] {
+export function aboutOf(report: RunReport): readonly Fact[] {
+  const { about } = report
   if (about === undefined) return []
   const { agents, agent_program: program, model, gates, branch, original_branch: original, work } = about
+  // Those that worked, in their order, then those that may yet.
+  const named = [
+    ...inOrder(report).map(([, attempt]) => agentOf(attempt)),
+    ...agents.map((agent) => agentName(agent, program)),
+  ]
   const facts: readonly Fact[] = [
-    [
-      'agent',
-      `${agents.map((agent) => agentName(agent, program)).join(', then ')}${model === '' ? '' : ` (${model})`}`,
-    ],
+    ['agent', `${[...new Set(named)].join(', then ')}${model === '' ? '' : ` (${model})`}`],
     ['gates', gates.join(' · ') || 'none'],
     ...(work === undefined
       ? ([['branch', branch === original ? branch : `${branch}, from ${original}`]] as const)
@@ -231,8 +257,7 @@ export function filesOf({ files = [] }: StoryReport, { change_id: change }: RunR
 export function filesWord(story: StoryReport, report: RunReport): string {
   const files = filesOf(story, report)
   if (files.length === 0) return ''
-  const rest = files.length - mostFiles
-  return `${plural(files.length, 'file')}: ${files.slice(0, mostFiles).join(', ')}${rest > 0 ? ` and ${String(rest)} more` : ''}`
+  return `${plural(files.length, 'file')}: ${firstNames(files, mostFiles)}`
 }
 
 export function storyLabel(story: StoryReport): string {
@@ -249,6 +274,7 @@ export function stateWord({ status, attempts, running }: StoryReport): string {
 
 function lossWord(lost: Spending): string {
   if (lost.iterations === 0) return '-'
-  const figures = [tokenWord(lost), costWord(lost)].filter((word) => word !== '-')
-  return `${figures.join(', ')} (${plural(lost.iterations, 'attempt')})`
+  const figures = [tokenWord(lost), costWord(lost)].filter((word) => word !== '-' && word !== '?')
+  const count = plural(lost.iterations, 'attempt')
+  return figures.length === 0 ? count : `${figures.join(', ')} (${count})`
 }

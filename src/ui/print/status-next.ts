@@ -1,4 +1,6 @@
 // What to type next, by where a run stands: for `status` and `why`.
+import { hasMerge } from '../../core/story.ts'
+import { firstNames } from '../../core/first-names.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { StatusReport } from '../app.ts'
 import { branchName } from './describe.ts'
@@ -17,6 +19,18 @@ export function nextSteps(report: StatusReport): readonly Step[] {
       ['or', `ralph stop ${change}`, 'end it'],
     ]
   if (report.alive) return [['next', `ralph logs ${change} -f`, 'what the agent says']]
+  const again = report.where?.tree_again ?? []
+  if (again.length > 0)
+    return sorted(
+      [
+        ...again.map((command): Step => ['next', oneLine(command), againWords(command)]),
+        report.status === 'done'
+          ? ['next', `ralph finish ${change} --cleanup`, finishWords(report)]
+          : ['next', resume, 'continue'],
+        ['or', `git merge --squash ralph/${change}`, 'only bring its commits here'],
+      ],
+      'then',
+    )
   if (report.problem !== undefined)
     return [
       ['next', resume, 'says how to get everything back'],
@@ -46,12 +60,18 @@ export function nextSteps(report: StatusReport): readonly Step[] {
       ['later', resume, 'only with its folder back: it is not in openspec/changes any more'],
     ]
   if (report.status !== 'done') {
-    if (report.stop_reason === 'human' && report.done_criteria === 'manual')
+    // Also of one that was stopped at the question.
+    const isAsked = report.stop_reason === 'human' || report.iterations.at(-1)?.verdict === 'complete'
+    if (isAsked && report.done_criteria === 'manual' && hasMerge(report.stories))
+      return [['next', 'ralph up', 'it looks at how both sides were merged']]
+    if (isAsked && report.done_criteria === 'manual')
       return [
         ['next', `ralph done ${change}`, 'it is done'],
         ['or', resume, 'let the agent continue'],
       ]
-    if (cleaned !== undefined && report.done_criteria === 'tasks')
+    // Of a run that came to nothing the tree is its user's again, and only other words get further.
+    const isEmpty = !report.iterations.some(({ verdict }) => keepsWork[verdict])
+    if (cleaned !== undefined && report.done_criteria === 'tasks' && !(isEmpty && mayUseWords(report)))
       return sorted([...afterCleanup(report), ...tickedNext(report), ...openNext(report)], 'then')
     const isCrash = report.iterations.at(-1)?.verdict === 'crash'
     const first: Step = mayUseWords(report)
@@ -59,7 +79,8 @@ export function nextSteps(report: StatusReport): readonly Step[] {
         ? ['next', resume, 'try again, when that is fixed']
         : ['next', `${resume} --feedback "…"`, 'try again, and tell the agent more']
       : (tickedNext(report)[0] ?? ['next', resume, 'continue'])
-    return isBrought || !branch ? [first] : [first, ['or', finish, finishWords(report)]]
+    if (isBrought || !branch) return [first]
+    return sorted([...switchNext(report), first, ['or', finish, finishWords(report)]], 'then')
   }
   if (report.where?.landed !== undefined) return afterLanding(report)
   const rest = openNext(report)
@@ -79,6 +100,10 @@ export function nextSteps(report: StatusReport): readonly Step[] {
     [...rest, ...(isInPlace && uncommitted !== false ? [onOriginal(report)] : afterCleanup(report))],
     'then',
   )
+}
+
+function againWords(command: string): string {
+  return command.includes('worktree add') ? 'make its work tree again' : 'move that folder away'
 }
 
 /** The first is what is next. */
@@ -117,12 +142,10 @@ function afterLanding({ where }: StatusReport): readonly Step[] {
 
 function removal(tree: string, only: readonly string[] = []): Step {
   if (only.length > 0) {
-    const more = only.length > 5 ? ` and ${only.length - 5} more` : ''
-    const names = only.slice(0, 5).map(oneLine).join(', ')
     return [
       'next',
       `cd ${oneLine(tree)}`,
-      `move what you need out of it: git worktree remove deletes what is only there (${names}${more})`,
+      `move what you need out of it: git worktree remove deletes what is only there (${firstNames(only.map(oneLine))})`,
     ]
   }
   return ['next', `git worktree remove ${oneLine(tree)}`, "the loop's own folder, not needed any more"]
@@ -145,7 +168,14 @@ function afterCleanup(report: StatusReport): readonly Step[] {
 /** Of a run that waits for what only its user can do. */
 function tickedNext({ change_id: change, where, stop_reason: why }: StatusReport): readonly Step[] {
   if (why !== 'human' || where?.yours === undefined) return []
-  return [['next', `ralph resume ${oneLine(change)}`, 'when it is ticked']]
+  return [['next', `ralph resume ${oneLine(change)}`, 'when its box is ticked']]
+}
+
+/** A box that is ticked on another branch is not the run's, and there it is in the way of a resume. */
+function switchNext({ where, stop_reason: why, done_criteria: done }: StatusReport): readonly Step[] {
+  const { branch, checked_out: here, home } = where ?? {}
+  if (why !== 'human' || done !== 'tasks' || home !== undefined || branch === undefined) return []
+  return branch === here ? [] : [['next', `git switch ${oneLine(branch)}`, 'its boxes are there']]
 }
 
 /** Stories that are still open, and the command that runs them. */

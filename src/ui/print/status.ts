@@ -3,8 +3,8 @@ import { keepsWork } from '../../core/report.ts'
 import type { LandedWork, ParkedWork, StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
-import { agentName, inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
-import { factLines } from './facts.ts'
+import { inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
+import { factLines, wordOnlyText } from './facts.ts'
 import { folded } from './layout.ts'
 import { nextSteps, planOf } from './status-next.ts'
 import { stepLines } from './step-lines.ts'
@@ -12,7 +12,7 @@ import type { Step } from './step-lines.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
-import { clockTime, duration, excerpt, oneLine, plural, tokenWord, usd } from './text.ts'
+import { ago, clockTime, excerpt, oneLine, plural, since, tokenWord, usd } from './text.ts'
 import type { SpentTokens } from './text.ts'
 
 export interface StatusView {
@@ -33,11 +33,12 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
   const { done, total } = planOf(report)
   const facts: (readonly [string, string])[] = [
     ...(report.problem === undefined ? [] : [['problem', oneLine(report.problem)] as const]),
-    ...(isResolving(report)
-      ? []
-      : [['stories', `${String(done)}/${String(total)} done${ranWords(report)}`] as const]),
+    ['stories', `${String(done)}/${String(total)} done${ranWords(report)}`],
     ...nowFacts(report, nowMs),
-    ['attempts', `${String(report.current_iteration)}, at most ${String(report.max_iterations)}`],
+    [
+      'attempts',
+      `${String(report.current_iteration)}${report.alive ? `, at most ${String(report.max_iterations)}` : ''}`,
+    ],
     ['tokens', usedWord(report).replace('?', 'unknown') + costPart(report)],
     ['work', workWords(report)],
     ...refusedRows(report),
@@ -48,7 +49,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
   return [
     `${paint.bold(oneLine(report.change_id))}  ${headWord(report, paint)}`,
     ...factLines(facts, page),
-    ...(report.notes ?? []).map((line) =>
+    ...[...wordOnlyText(report.iterations), ...(report.notes ?? [])].map((line) =>
       folded(`note: ${oneLine(line)}`, columns, '  ').replace('note:', paint.yellow('note:')),
     ),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
@@ -87,7 +88,7 @@ export function workWords(report: StatusReport): string {
     return `in your work tree, on ${original}${uncommitted ? ', uncommitted' : ''}`
   if (cleaned !== undefined) {
     if (report.where?.squashed !== undefined)
-      return `one commit on ${original}, ${oneLine(report.where.squashed)}`
+      return `one commit on ${branchName(report.where.squashed_on ?? '')}, ${oneLine(report.where.squashed)}`
     const hasNone = !report.iterations.some(({ verdict }) => keepsWork[verdict])
     if (report.where?.is_nothing || (uncommitted === false && hasNone))
       return `nothing was kept; ${original} is as you left it`
@@ -102,13 +103,15 @@ export function workWords(report: StatusReport): string {
   if (report.where?.is_gone)
     return `was on ${oneLine(branch)}, which is gone (deleted or renamed); its last checkpoint is ${(report.checkpoint ?? '').slice(0, 12)}`
   const place =
-    home !== undefined && worktree !== undefined
-      ? ` (in ${oneLine(worktree)})`
-      : here === undefined
-        ? ''
-        : here === branch
-          ? ' (you are on it)'
-          : ` (you are on ${here === '' ? 'a detached HEAD' : oneLine(here)})`
+    home !== undefined && report.where?.tree_again !== undefined
+      ? ''
+      : home !== undefined && worktree !== undefined
+        ? ` (in ${oneLine(worktree)})`
+        : here === undefined
+          ? ''
+          : here === branch
+            ? ' (you are on it)'
+            : ` (you are on ${here === '' ? 'a detached HEAD' : oneLine(here)})`
   return `on ${oneLine(branch)}${place}, ${report.where?.is_merged ? `merged into ${original}` : `from ${original}`}`
 }
 
@@ -147,7 +150,7 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
     facts.push(['story', storyName(current.story_id, story?.title ?? '')])
     facts.push([
       'attempt',
-      `#${String(current.n)}, try ${String(current.attempt)}, by ${agentName(oneLine(current.agent))}, for ${since(current.started, nowMs)}`,
+      `#${String(current.n)}, try ${String(current.attempt)}${current.agent === 'command' ? '' : `, by ${oneLine(current.agent)}`}, for ${since(current.started, nowMs)}`,
     ])
     facts.push(['last active', ago(current.last_activity, nowMs)])
   }
@@ -182,11 +185,6 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   return facts
 }
 
-/** The run that put two changes together has taken the place of the change's own: its stories are none of the plan. */
-export function isResolving({ parked, done_criteria: done }: StatusReport): boolean {
-  return parked !== undefined && done === 'manual'
-}
-
 export function parkedRows({ why, hint }: ParkedWork): readonly (readonly [string, string])[] {
   return [
     ['parked', oneLine(why)],
@@ -215,7 +213,7 @@ function asideSteps(report: StatusReport): readonly Step[] {
   if (!isAside(report, last) || keepsWork[last.verdict]) return []
   const which = `${String(last.n)} ${oneLine(report.change_id)}`
   return [
-    ['put aside', `ralph diff ${which}`, `what #${String(last.n)} had done`],
+    ['undone', `ralph diff ${which}`, `what #${String(last.n)} had done`],
     ['', `ralph restore ${which}`, 'bring it back'],
   ]
 }
@@ -265,7 +263,7 @@ function deathFacts(report: StatusReport, nowMs: number): readonly (readonly [st
   const pids = report.orphan_pids ?? []
   return [
     ['died', `${ago(report.died_at, nowMs)}: ralph was killed, and has not touched the work tree since`],
-    ...(pids.length > 0 ? ([['orphan', orphanWords(pids)]] as const) : []),
+    ...(pids.length > 0 ? ([['agent', orphanWords(pids)]] as const) : []),
   ]
 }
 
@@ -273,7 +271,7 @@ function orphanWords(pids: readonly number[]): string {
   return `an agent still runs, pid ${pids.join(', ')}`
 }
 
-function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): string {
+function allStatuses(reports: readonly StatusReport[], { paint, columns }: StatusView): string {
   const rows = reports.map((report) => [
     oneLine(report.change_id),
     stateCell(report, paint),
@@ -283,7 +281,7 @@ function allStatuses(reports: readonly StatusReport[], { paint }: StatusView): s
     oneLine(report.worktree_name),
   ])
   const headings = ['change', 'state', 'stories', 'attempts', 'tokens', 'work tree']
-  return `${table(headings, rows, paint)}\n${plural(reports.length, 'loop')}; one of them: ralph status <change>`
+  return `${table(headings, rows, paint, columns)}\n${plural(reports.length, 'loop')}; one of them: ralph status <change>`
 }
 
 function stateCell(report: StatusReport, paint: Paint): Cell {
@@ -291,13 +289,4 @@ function stateCell(report: StatusReport, paint: Paint): Cell {
     ? landedState(report.where.landed)
     : stateNow(report, planOf(report))
   return { text: `${symbolOf(meaning)} ${word}`, paint: (text) => inColourOf(meaning, text, paint) }
-}
-
-/** Nobody counts the first second. */
-export function ago(stamp: string, nowMs: number): string {
-  return nowMs - Date.parse(stamp) < 1000 ? 'just now' : `${since(stamp, nowMs)} ago`
-}
-
-export function since(stamp: string, nowMs: number): string {
-  return duration(Math.max(0, Math.floor((nowMs - Date.parse(stamp)) / 1000) * 1000))
 }

@@ -1,8 +1,9 @@
 // The last lines of a loop name what to type next: which commands these are.
+import { hasMerge } from '../../core/story.ts'
 import { recordGone } from '../../core/error.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { Board } from './board.ts'
-import { isManual } from './board.ts'
+import { isManual, redGate } from './board.ts'
 import { branchName } from './describe.ts'
 import type { Sheet } from './layout.ts'
 import { stepLines } from './step-lines.ts'
@@ -19,7 +20,7 @@ export function nextLines(ending: Ending, sheet: Sheet): readonly string[] {
 export const onlyNamed = /Only the stories named by --story.*/
 
 function stepsOf(ending: Ending): readonly Step[] {
-  const { complete, begun, board, finished } = ending
+  const { complete, begun, board, finished, isPast } = ending
   const change = oneLine(complete.change_id)
   const { started } = board
   if (!begun && complete.status === 'done') return []
@@ -39,7 +40,12 @@ function stepsOf(ending: Ending): readonly Step[] {
     isWhole && started?.settings.done_criteria === 'tasks' && started.tasks_file !== 'tasks.md'
       ? [archive]
       : []
-  const look = finished?.commit === undefined ? 'git status' : `git show ${shortHash(finished.commit)}`
+  const look =
+    finished?.commit !== undefined
+      ? `git show ${shortHash(finished.commit)}`
+      : isPast === true
+        ? `ralph diff --all ${change}`
+        : 'git status'
   const undone = undoneSteps(complete, board)
   if (isHere) return [['look', look, 'what was done'], ...undone, ...archives]
   const original = branchName(started.original_branch)
@@ -67,12 +73,17 @@ function undoneSteps({ change_id: change, totals }: Complete, board: Board, name
 }
 
 /** How to see what the last attempt did, where it was not kept. */
-function lookSteps({ last, hasLastChanged, sameGate }: Board, change: string): readonly Step[] {
+function lookSteps(
+  { last, hasLastChanged, failedGate = '', baselines }: Board,
+  change: string,
+): readonly Step[] {
   if (last === undefined || keepsWork[last.verdict]) return []
   const n = String(last.n)
   // The attempts are undone: what fails now is older than they are.
   const without: readonly Step[] =
-    sameGate === undefined ? [] : [['see', oneLine(sameGate), 'passes on its own?']]
+    last.verdict === 'gate_failed' && (baselines.get(failedGate) ?? 'unknown') === 'unknown'
+      ? [['see', oneLine(failedGate), 'passes on its own?']]
+      : []
   const gate: readonly Step[] =
     last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
   const said: readonly Step[] = speechless.has(last.verdict)
@@ -96,7 +107,8 @@ function takeSteps({ complete, board: { started }, finished, begun }: Ending): r
 }
 
 /** The command that really gets further: a bare resume would stop at the same limit again. */
-function goOn(complete: Complete, change: string, { started, last }: Board): readonly Step[] {
+function goOn(complete: Complete, change: string, board: Board): readonly Step[] {
+  const { started, last, stories } = board
   const resume = `ralph resume ${change}`
   const go = 'continue'
   if (complete.stop_reason === 'iterations') {
@@ -107,17 +119,36 @@ function goOn(complete: Complete, change: string, { started, last }: Board): rea
     return [[go, `${resume} ${budgetFlags(complete, started?.settings)}`, 'with a larger budget']]
   if (complete.stop_reason === 'model')
     return [[go, `${resume} --model NAME`, 'with a model that the agent knows']]
+  if (complete.stop_reason === 'human' && isManual({ started }) && hasMerge(stories))
+    return [['see', 'ralph queue', 'whether the merge is accepted']]
   if (complete.stop_reason === 'human' && isManual({ started }))
     return [
       ['it is done', `ralph done ${change}`, ''],
       ['not yet', `${resume} --feedback "what is missing"`, ''],
     ]
   // Words help an agent that works, not a program that cannot run.
-  if (last?.verdict === 'crash' && complete.exit_code === 3)
+  if ((last?.verdict === 'crash' || redGate(board) !== undefined) && complete.exit_code === 3)
     return [['try again', resume, 'when that is fixed']]
+  const limit = last === undefined ? undefined : timeLimits[last.verdict]
+  if (
+    limit !== undefined &&
+    started !== undefined &&
+    (complete.exit_code === 3 || complete.exit_code === 4)
+  ) {
+    const [flag, minutes] = limit(started.settings)
+    return [['try again', `${resume} ${flag} ${String(minutes * 2)}`, 'with more time']]
+  }
   if (complete.exit_code === 3 || complete.exit_code === 4)
     return [['try again', `${resume} --feedback "…"`, 'and tell it more']]
   return [[go, resume, resumeReason(complete)]]
+}
+
+type Settings = NonNullable<Board['started']>['settings']
+
+/** Words do not help who ran out of time. */
+const timeLimits: Partial<Record<string, (settings: Settings) => readonly [string, number]>> = {
+  timeout: ({ iteration_timeout_min: minutes }) => ['--iteration-timeout', minutes],
+  idle: ({ idle_timeout_min: minutes }) => ['--idle-timeout', minutes],
 }
 
 /** The one that was used up first; naming one replaces both, so the other that is set is named too. */

@@ -1,8 +1,9 @@
 // The last lines of a loop: what happened, where the work is, what to type next; each said once.
+import { wordOnlyText } from './facts.ts'
 import type { GoneFile, LoopEvent } from '../../core/event.ts'
 import { mark, statusMeaning, statusWord } from '../vocabulary.ts'
 import type { Board } from './board.ts'
-import { figures, isManual } from './board.ts'
+import { figures, isManual, redGate } from './board.ts'
 import { branchName } from './describe.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
@@ -33,6 +34,8 @@ export interface Ending {
   readonly hint?: string
   /** Warnings that must not scroll away, in their order. */
   readonly lasting: readonly string[]
+  /** It ended before anybody looked: what was uncommitted then may be committed now. */
+  readonly isPast?: boolean
   /** Something is not where it was; the notes name it. */
   readonly isSetAside?: boolean
 }
@@ -48,16 +51,25 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     totals.iterations === 0
       ? ''
       : figures({ ...totals, duration_ms: Math.max(totals.duration_ms, board.spent.duration_ms) }, true)
-  const lost = lostWords(totals)
+  const lost = lostWords(totals, stop === 'error' ? 'not saved' : lostWord(totals, board))
   const word = statusWord(status, paint)
   const headed = (text: string, more: { right?: string } = {}): readonly string[] => {
     const [first = '', ...rest] = entryLines({ sign, text, ...more }, sheet)
     return [first.replace(status, word), ...rest]
   }
   const dimmed = (text: string): readonly string[] => entryLines({ indent: 2, text, style: paint.dim }, sheet)
-  const unchanged = board.unchanged.flatMap((id) =>
+  // Of what a story had changed before a resume nobody knows here.
+  const known = board.ended.filter(({ story_id: id }) => begins(board.ended, id))
+  const unchanged = wordOnlyText(known).flatMap((text) =>
+    entryLines({ indent: 2, text, style: paint.yellow }, sheet),
+  )
+  const unread = board.unread.flatMap((text) =>
     entryLines(
-      { indent: 2, text: `story ${oneLine(id)} changed no file: the agent's word only`, style: paint.yellow },
+      {
+        indent: 2,
+        text: `your note came after the last prompt, no agent has read it: ${clip(oneLine(text), 200)}`,
+        style: paint.yellow,
+      },
       sheet,
     ),
   )
@@ -68,6 +80,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
       ...(rest === undefined ? [] : entryLines({ indent: 2, text: oneLine(rest) }, sheet)),
       ...lost.flatMap(dimmed),
       ...unchanged,
+      ...unread,
     ]
   }
   const [what, why] = causeOf(result, board)
@@ -77,20 +90,23 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     ...entryLines({ indent: 2, text: counts, style: paint.dim, right }, sheet),
     ...lost.flatMap(dimmed),
     ...unchanged,
+    ...unread,
   ]
 }
 
+function begins(ended: Board['ended'], storyId: string): boolean {
+  return ended.find((each) => each.story_id === storyId)?.attempt === 1
+}
+
 /** The sentence, and below it the reason of the last attempt where there is one. */
-function causeOf(
-  { reason, stop_reason: stop }: Result,
-  { stories }: Board,
-): readonly [string, readonly string[]] {
+function causeOf({ reason, stop_reason: stop }: Result, board: Board): readonly [string, readonly string[]] {
   const [first = '', ...more] = clean(reason).split('\n')
   const [, id = '', how = '', last = ''] = /^Story (\S+) (failed .*?); last: (.*)$/.exec(first) ?? []
   if (stop !== 'retries' || how === '') return [oneLine(first).replace(/\.$/, ''), told(more)]
-  const title = stories.find((story) => story.id === id)?.title
+  const title = board.stories.find((story) => story.id === id)?.title
   const name = title === undefined ? '' : ` "${oneLine(title)}"`
-  return [`story ${id}${name} ${how}`, told([last, ...more])]
+  const red = redGate(board)
+  return [`story ${id}${name} ${how}`, [...told([last, ...more]), ...(red === undefined ? [] : [red])]]
 }
 
 const mostReason = 5
@@ -110,7 +126,13 @@ function countWords(totals: Result['totals'], isDone: boolean, hasNoBoxes: boole
   return `${stories}, ${hasNoBoxes ? '' : `${tasks}, `}${plural(totals.iterations, 'attempt')}`
 }
 
-function lostWords({ not_kept: lost, iterations }: Result['totals']): readonly string[] {
+/** Of what an earlier loop undid nobody knows here. */
+function lostWord({ iterations }: Result['totals'], { hasUndone, attempts }: Board): string {
+  return hasUndone || iterations > attempts ? 'undone' : 'came to nothing'
+}
+
+/** The last one before an error may be in the work tree still. */
+function lostWords({ not_kept: lost, iterations }: Result['totals'], word: string): readonly string[] {
   if (lost === undefined || lost.iterations === 0) return []
   const spent = [
     ...(lost.tokens > 0 ? [tokenWords(lost)] : []),
@@ -119,7 +141,7 @@ function lostWords({ not_kept: lost, iterations }: Result['totals']): readonly s
   // That all of them did is said already.
   if (spent.length === 0 && lost.iterations === iterations) return []
   return [
-    `${plural(lost.iterations, 'attempt')} ${lost.iterations === 1 ? 'was' : 'were'} undone${spent.length === 0 ? '' : `: ${spent.join(', ')}`}`,
+    `${plural(lost.iterations, 'attempt')} ${word === 'came to nothing' ? '' : lost.iterations === 1 ? 'was ' : 'were '}${word}${spent.length === 0 ? '' : `: ${spent.join(', ')}`}`,
   ]
 }
 
@@ -157,14 +179,19 @@ export function goneLines(gone: readonly GoneFile[]): readonly string[] {
 
 const mostGone = 20
 
-function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: Ending): readonly string[] {
+function whereWords(ending: Ending): readonly string[] {
+  const { complete, board, finished, begun, isUnborn, isSetAside, isPast } = ending
   const { started } = board
   if (isNothingKept(complete) && isCleanedUp(complete, finished) && begun && started !== undefined)
     return [
       `Nothing was finished: you are back on ${branchName(started.original_branch)}, with your files as they were${isSetAside === true ? ', except for what the notes name' : ''}.`,
     ]
   if (finished?.ok && !isKeptOnBranch(finished.message)) {
-    if (finished.message !== '') return finishedWords(finished.message)
+    if (finished.message !== '') {
+      const words = finishedWords(finished.message)
+      if (isPast !== true) return words
+      return words.map((each) => each.replace(/^(Everything|The work) is on/, '$1 was brought to'))
+    }
   }
   // A work tree of the loop's own is there before anything is begun in it.
   if (started?.home !== undefined && !begun)
@@ -186,7 +213,7 @@ function whereWords({ complete, board, finished, begun, isUnborn, isSetAside }: 
   return [
     ...where.slice(0, 1).map((line) => {
       const said = isNothingKept(complete)
-        ? line.replace('The work is on', 'Nothing is saved so far on')
+        ? line.replace('The work is on', 'No attempt is saved yet on')
         : line
       // What others have done to it meanwhile nobody knows here.
       const state =

@@ -159,3 +159,12 @@ export function withHint(message: string, hint: string): string {
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
+
+/** Nobody counts the first second. */
+export function ago(stamp: string, nowMs: number): string {
+  return nowMs - Date.parse(stamp) < 1000 ? 'just now' : `${since(stamp, nowMs)} ago`
+}
+
+export function since(stamp: string, nowMs: number): string {
+  return duration(Math.max(0, Math.floor((nowMs - Date.parse(stamp)) / 1000) * 1000))
+}

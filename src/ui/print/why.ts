@@ -1,18 +1,17 @@
 // Why a run is where it is: first in plain words (what, since when, what is safe and where, what to type); with --trace every decision and its rule.
 import { keepsWork } from '../../core/report.ts'
-import type { IterationRecord } from '../../core/event.ts'
+import { baselineWords, isRed } from '../../core/baseline.ts'
+import type { Baseline, IterationRecord } from '../../core/event.ts'
 import type { Decisions, StatusReport } from '../app.ts'
 import { verdictName } from '../vocabulary.ts'
 import { storyTitle } from './describe.ts'
-import { factLines, type Fact } from './facts.ts'
+import { factLines, type Fact, wordOnlyText } from './facts.ts'
 import { entryLines } from './layout.ts'
 import { nextSteps, planOf } from './status-next.ts'
 import { stepLines, type Step } from './step-lines.ts'
 import {
-  ago,
   headWord,
   isAside,
-  isResolving,
   parkedRows,
   refusedRows,
   stopOf,
@@ -21,7 +20,7 @@ import {
   yoursRows,
   type StatusView,
 } from './status.ts'
-import { clip, clockTime, excerpt, oneLine, plural } from './text.ts'
+import { ago, clip, clockTime, excerpt, oneLine, plural } from './text.ts'
 import type { Paint } from '../io.ts'
 
 type FailedGate = NonNullable<Decisions['failed_gate']>
@@ -42,7 +41,8 @@ export function whyText(
   const facts: Fact[] = isParked
     ? parkedRows(report.parked).toSpliced(1, 0, ['safe', safeWords(report)])
     : [...causeRows(report, gate), ['safe', safeWords(report)], ...refusedRows(report)]
-  const steps = [...lookSteps(report, gate), ...nextSteps(report)]
+  const next = nextSteps(report)
+  const steps = [...lookSteps(report, gate), ...(isRed(gate?.baseline) ? next.map(withoutWords) : next)]
   return [
     `${paint.bold(change)}  ${headWord(report, paint)}${when}`,
     ...factLines(facts, { paint, width: 8, columns }),
@@ -52,6 +52,12 @@ export function whyText(
       { paint, columns },
     ),
   ].join('\n')
+}
+
+/** No words for the agent mend what fails without it. */
+function withoutWords([name, command, why]: Step): Step {
+  const plain = command.replace(' --feedback "…"', '')
+  return plain === command ? [name, command, why] : [name, plain, 'try again, when that is fixed']
 }
 
 /** What happened, in the order in which somebody would tell it. */
@@ -69,7 +75,11 @@ function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly
   if (report.died_at !== undefined) return [['what', 'ralph was killed in the middle of the work']]
   if (report.status === 'done') {
     const { open } = planOf(report)
-    if (open === 0) return [['what', 'all stories are complete']]
+    if (open === 0)
+      return [
+        ['what', 'all stories are complete'],
+        ...wordOnlyText(iterations).map((text) => ['but', text] as const),
+      ]
     const now = plural(open, 'story is', 'stories are')
     return [['what', `every story that it was asked for was complete; ${now} open now`]]
   }
@@ -91,14 +101,19 @@ function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly
 }
 
 /** The failing test's own line first, its message below it. */
-function gateRows({ command, exit_code: exit, what, lines }: FailedGate): readonly Fact[] {
+function gateRows({ command, exit_code: exit, what, lines, baseline }: FailedGate): readonly Fact[] {
   const how = exit === undefined ? 'failed' : `failed (exit ${String(exit)})`
   const said = lines.map((line) => ['', `${what === undefined ? '  ' : '    '}${oneLine(line)}`] as const)
   return [
     ['because', `${oneLine(command)} ${how}${what === undefined && said.length === 0 ? '' : ':'}`],
     ...(what === undefined ? [] : [['', `  ${oneLine(what)}`] as const]),
     ...said,
+    ...(baseline === undefined || baseline === 'unknown' ? [] : [['', baselineRow(baseline)] as const]),
   ]
+}
+
+function baselineRow(baseline: Exclude<Baseline, 'unknown'>): string {
+  return `it ${baselineWords[baseline]}${isRed(baseline) ? ': fix that first' : ''}`
 }
 
 function isSame(failures: readonly IterationRecord[]): boolean {
@@ -128,15 +143,14 @@ function failuresInARow(iterations: readonly IterationRecord[]): readonly Iterat
 
 function safeWords(report: StatusReport): string {
   const { done, total } = planOf(report)
-  const saved =
-    total === 0 || isResolving(report) ? '' : `${String(done)} of ${plural(total, 'story', 'stories')} done; `
+  const saved = total === 0 ? '' : `${String(done)} of ${plural(total, 'story', 'stories')} done; `
   const words = workWords(report)
   if (
     !report.alive &&
     words.startsWith('on ralph/') &&
     !report.iterations.some(({ verdict }) => keepsWork[verdict])
   )
-    return `${saved}nothing is saved so far ${words}`
+    return `${saved}no attempt is saved yet ${words}`
   const subject = words.startsWith('nothing ') ? '' : words.startsWith('was ') ? 'the work ' : 'the work is '
   return `${saved}${subject}${words}`
 }
@@ -155,7 +169,7 @@ function lookSteps(report: StatusReport, failed: FailedGate | undefined): readon
   const said = [`ralph logs ${n} ${change}`, 'what the agent said']
   // The attempts are undone: what fails now is older than they are.
   const without =
-    failed !== undefined && isSame(failuresInARow(report.iterations))
+    failed !== undefined && failed.baseline === undefined && isSame(failuresInARow(report.iterations))
       ? [[oneLine(failed.command), "does it pass without the agent's work?"]]
       : []
   return [...without, ...kept, ...gate, said].map(

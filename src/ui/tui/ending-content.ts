@@ -1,13 +1,12 @@
 // What the last screens hold, as lines: how it ended and why, what it took, what it changed, and what to type next.
 import { knownTokens, notesOf, stateWord } from '../print/report-words.ts'
-import { countAttempts, keepsWork, tookMs } from '../../core/report.ts'
+import { tookMs } from '../../core/report.ts'
 import type { StoryReport } from '../../core/report.ts'
 import { storyName } from '../print/describe.ts'
 import type { Sheet } from '../print/layout.ts'
 import { placeLines, resultLines } from '../print/summary.ts'
 import { duration, oneLine, plural, usd } from '../print/text.ts'
 import { storyMeanings } from '../vocabulary.ts'
-import type { Meaning } from '../vocabulary.ts'
 import type { EndingScreen } from './ending.ts'
 import { sign } from './frame.ts'
 import type { Size } from './frame.ts'
@@ -62,30 +61,15 @@ function summaryLines(screen: EndingScreen, width: number): readonly Line[] {
   ]
 }
 
-/** What is still there, or still to do, once it has ended. */
+/** What no agent can do. */
 function leftLines({ loop }: EndingScreen, width: number): readonly Line[] {
-  const { state, change } = loop
-  if (state === undefined) return []
-  const undone = state.iterations.filter(
-    ({ verdict, attempt_ref: ref }) => ref !== undefined && !keepsWork[verdict],
-  ).length
-  const left: readonly (readonly [Meaning, string])[] = [
-    ...state.humanTasks.map((task) => ['human', `for you: ${oneLine(harmless(task))}`] as const),
-    ...(undone === 0
-      ? []
-      : [
-          [
-            'undone',
-            `${plural(undone, 'attempt')} undone and kept: ralph attempts ${oneLine(change)}`,
-          ] as const,
-        ]),
-  ]
-  if (left.length === 0) return []
+  const tasks = loop.state?.humanTasks ?? []
+  if (tasks.length === 0) return []
   return [
     [],
-    line('Left over', bold),
-    ...left.flatMap(([meaning, words]) =>
-      wrapSpans(line(words), width, [span('  '), ...sign(meaning), span(' ')], '    '),
+    line('Left for you', bold),
+    ...tasks.flatMap((task) =>
+      wrapSpans(line(oneLine(harmless(task))), width, [span('  '), ...sign('human'), span(' ')], '    '),
     ),
   ]
 }
@@ -97,7 +81,11 @@ function placeOf({ loop, made, done, problem }: EndingScreen, sheet: Sheet): rea
     made === 'cleanup' || made === 'squash' ? 'cleanup' : made === undefined ? complete.choice : made
   const finished = done === undefined ? {} : { finished: { ok: true, ...done } }
   const lasting = problem === '' ? ending.lasting : [...ending.lasting, problem]
-  return placeLines({ ...ending, ...finished, lasting, complete: { ...complete, choice }, board }, sheet)
+  const isPast = done === undefined && !loop.wasLive && !loop.isOwn
+  return placeLines(
+    { ...ending, ...finished, isPast, lasting, complete: { ...complete, choice }, board },
+    sheet,
+  )
 }
 
 /** The list is long enough where more of it is elsewhere. */
@@ -127,7 +115,7 @@ function storyTable(stories: readonly StoryReport[], width: number): readonly Li
     story.iterations === 0
       ? ['-', '', '', '']
       : [
-          plural(countAttempts(story.attempts), 'attempt'),
+          plural(story.iterations, 'attempt'),
           duration(tookMs(story)),
           knownTokens(story).replace('-', ''),
           story.cost_usd === undefined || story.cost_usd === 0 ? '' : usd(story.cost_usd),

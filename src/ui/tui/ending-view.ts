@@ -2,7 +2,7 @@
 import { keepsWork } from '../../core/report.ts'
 import { branchName, storyName } from '../print/describe.ts'
 import { oneLine, plural } from '../print/text.ts'
-import { canGoOn, choicesOf, isRead, resultTabs } from './ending.ts'
+import { canGoOn, choicesOf, isForShell, isRead, resultTabs } from './ending.ts'
 import type { EndingScreen } from './ending.ts'
 import { editorLine } from './editor.ts'
 import { endingExtent, endLines } from './ending-content.ts'
@@ -17,7 +17,7 @@ import {
   tabsLine,
   viewOf,
 } from './frame.ts'
-import type { View } from './frame.ts'
+import type { KeyHint, View } from './frame.ts'
 import type { World } from './inputs.ts'
 import { filesOf } from './patch-lines.ts'
 import { bold, clipLine, dim, harmless, line, span } from './spans.ts'
@@ -37,17 +37,19 @@ export function endingView(screen: EndingScreen, world: World, says: string, bac
     note: shown.note,
     lines: shown.lines,
   })
-  const keys = keyLine(
-    [
-      ['tab', screen.tab === 'Summary' ? 'changed files' : isChoice ? 'the choice' : 'summary'],
-      ['↑↓', 'scroll'],
-      ...(canGoOn(screen) ? ([['a', 'again']] as const) : []),
-      ...(isChoice ? [] : ([['esc', back]] as const)),
-      ['q', 'quit'],
-      ['?', 'keys'],
-    ],
-    columns,
-  )
+  const keys = screen.asksAgain
+    ? sureKeys(columns)
+    : keyLine(
+        [
+          ['tab', screen.tab === 'Summary' ? 'changed files' : isChoice ? 'the choice' : 'summary'],
+          ['↑↓', 'scroll'],
+          ...againKey(screen),
+          ...(isChoice ? [] : ([['esc', back]] as const)),
+          ['q', 'quit'],
+          ['?', 'keys'],
+        ],
+        columns,
+      )
   return viewOf(
     [...body, says === '' ? keys : clipLine(line(` ${says}`, styleFor('waiting')), columns)],
     world.size,
@@ -61,6 +63,9 @@ function choiceView(screen: EndingScreen, world: World): View {
   const isWord = screen.stage === 'word'
   const open = isWord ? [] : openLines(screen, width)
   const on = isWord ? [] : onLines(screen, width)
+  const notes = screen.loop.ending.lasting.flatMap((note) =>
+    wrapSpans(line(oneLine(harmless(note))), width, [span('  '), span('note: ', styleFor('waiting'))], '  '),
+  )
   const task = oneLine(harmless(screen.loop.state?.settings?.task ?? ''))
   const question = isWord
     ? clipLine([span('Is it done? ', bold), span(task, dim)], width)
@@ -85,8 +90,9 @@ function choiceView(screen: EndingScreen, world: World): View {
   const room = rows - 1 - 1 - 2 - typing.length
   const left = room - asked.length - below.length
   const forms = [
-    [...end, ...open, ...asked, ...on],
-    [...end, ...open, ...asked],
+    [...end, ...open, ...notes, ...asked, ...on],
+    [...end, ...open, ...notes, ...asked],
+    [...end, ...notes, ...asked],
     [...end, ...asked],
     ...(left > 0 ? [[...end.slice(0, left), ...asked]] : []),
   ]
@@ -101,9 +107,30 @@ function choiceView(screen: EndingScreen, world: World): View {
   return viewOf([...body, ...typing, choiceKeys(screen, world)], world.size)
 }
 
+function againKey(screen: EndingScreen): readonly KeyHint[] {
+  if (!canGoOn(screen)) return []
+  return [['a', screen.loop.complete?.status === 'stopped' ? 'continue' : 'try again']]
+}
+
+function sureKeys(columns: number): Line {
+  return keyLine(
+    [
+      ['enter', 'start the agent again'],
+      ['any other key', 'back'],
+    ],
+    columns,
+  )
+}
+
 /** They are there from when they are heard. */
 function choiceKeys(screen: EndingScreen, world: World): Line {
   const { columns } = world.size
+  if (screen.asksAgain) return sureKeys(columns)
+  if (isForShell(screen))
+    return clipLine(
+      line(' Typed for the shell? esc leaves the question, then q', styleFor('waiting')),
+      columns,
+    )
   if (screen.missing !== undefined)
     return keyLine(
       [
@@ -118,7 +145,7 @@ function choiceKeys(screen: EndingScreen, world: World): Line {
           ['↑↓', 'choose'],
           ['enter', 'do it'],
           ['esc', 'decide later'],
-          ...(canGoOn(screen) ? ([['a', 'again']] as const) : []),
+          ...againKey(screen),
           ['tab', 'files'],
           ['?', 'keys'],
         ],
@@ -144,7 +171,7 @@ function onLines({ loop }: EndingScreen, width: number): readonly Line[] {
   const last = loop.state?.iterations.at(-1)
   const failed =
     last === undefined || keepsWork[last.verdict] ? [] : [`ralph diff ${String(last.n)} ${change}`]
-  const commands = [`ralph resume ${change}`, ...failed, `ralph why ${change}`]
+  const commands = [...failed, `ralph why ${change}`, `ralph resume ${change}`]
   // Each one whole, to be copied.
   const parts = commands.map((command, at) => ({ spans: line(command, dim), worth: -at }))
   return [[], [...line('  see      ', dim), ...fitParts(parts, width - 11, ' · ')]]

@@ -1,4 +1,5 @@
 // The end of a run: whether it is done where only a person can say so, where its work goes, then what came of it.
+import { hasMerge } from '../../core/story.ts'
 import type { FinishChoice } from '../../ports.ts'
 import type { RunReport } from '../../core/report.ts'
 import { branchName } from '../print/describe.ts'
@@ -24,9 +25,13 @@ export interface EndingScreen {
   readonly stage: 'word' | 'choice' | 'result'
   /** Which of the choices. */
   readonly at: number
+  /** Letters since the last other key: one of them is a choice's first, more of them were meant for a shell. */
+  readonly letters: string
   /** When its picture was there first; undefined until then. */
   readonly seenMs: number | undefined
   readonly isBusy: boolean
+  /** `a` was typed: an agent that may cost money starts only with Enter, not by a letter that was meant for a shell. */
+  readonly asksAgain: boolean
   /** Why the choice could not be carried out. */
   readonly problem: string
   /** What was said when it was. */
@@ -64,13 +69,15 @@ export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
     loop.ending.begun &&
     // Of nothing there is nothing to choose.
     loop.commits > 0
+  const stage = awaitsWord(loop) ? 'word' : isAsked ? 'choice' : 'result'
   const screen: EndingScreen = {
     loop,
-    stage: awaitsWord(loop) ? 'word' : isAsked ? 'choice' : 'result',
-    // Nobody says by a hasty Enter that something is done.
-    at: awaitsWord(loop) ? words.length - 1 : 0,
+    stage,
+    at: firstAt(stage),
+    letters: '',
     seenMs: undefined,
     isBusy: false,
+    asksAgain: false,
     problem: '',
     done: undefined,
     made: undefined,
@@ -89,8 +96,19 @@ export function endingScreen(loop: LoopScreen): Step<EndingScreen> {
   }
 }
 
+/** Nobody says by a hasty Enter that something is done. */
+function firstAt(stage: EndingScreen['stage']): number {
+  return stage === 'word' ? words.length - 1 : 0
+}
+
+/** What was typed at the choice is a line for the shell: the Enter at its end chooses nothing. */
+export function isForShell({ letters }: EndingScreen): boolean {
+  return letters.length > 1
+}
+
 function awaitsWord({ complete, state }: LoopScreen): boolean {
-  return complete?.stop_reason === 'human' && state?.settings?.done_criteria === 'manual'
+  const isManual = state?.settings?.done_criteria === 'manual' && !hasMerge(state.stories)
+  return complete?.stop_reason === 'human' && isManual
 }
 
 /** The word was said, here or elsewhere: now it is about the work. */
@@ -182,6 +200,10 @@ export function finishedEnding(screen: EndingScreen, done: Finished): EndingScre
 
 /** Undefined: not a key of this screen. */
 export function typedEnding(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
+  if (screen.asksAgain) {
+    const closed = { ...screen, asksAgain: false, letters: key.name === 'text' ? `a${key.text}` : '' }
+    return key.name === 'enter' ? again(closed) : { screen: closed, acts: [] }
+  }
   if (screen.stage === 'result') return typedResult(screen, key, world)
   if (!isRead(screen, world)) return { screen, acts: [] }
   return screen.tab === 'Files' ? typedFiles(screen, key, world) : typedChoice(screen, key)
@@ -196,6 +218,10 @@ function typedFiles(screen: EndingScreen, key: Key, world: World): Step<EndingSc
 /** Whether it can go on where it ended. */
 export function canGoOn({ stage, loop: { complete } }: EndingScreen): boolean {
   return stage !== 'word' && complete !== undefined && complete.status !== 'done'
+}
+
+function askAgain(screen: EndingScreen): Step<EndingScreen> {
+  return { screen: { ...screen, asksAgain: !screen.isBusy }, acts: [] }
 }
 
 function again(screen: EndingScreen, feedback = ''): Step<EndingScreen> {
@@ -215,9 +241,18 @@ function typedMissing(screen: EndingScreen, missing: Editor, key: Key): Step<End
 }
 
 function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undefined {
-  const choices = choicesOf(screen)
   if (screen.missing !== undefined) return typedMissing(screen, screen.missing, key)
   if (screen.isBusy) return { screen, acts: [] }
+  const letters = key.name === 'text' ? `${screen.letters}${key.text}` : ''
+  const now = { ...screen, letters }
+  // A line for the shell, and the Enter at its end.
+  if (letters.length > 1) return { screen: { ...now, at: firstAt(screen.stage) }, acts: [] }
+  if (key.name === 'enter' && isForShell(screen)) return { screen: now, acts: [] }
+  return typedKey(now, key)
+}
+
+function typedKey(screen: EndingScreen, key: Key): Step<EndingScreen> | undefined {
+  const choices = choicesOf(screen)
   if (key.name === 'up' || key.name === 'down') {
     const at = Math.max(0, Math.min(choices.length - 1, screen.at + (key.name === 'up' ? -1 : 1)))
     return { screen: { ...screen, at }, acts: [] }
@@ -225,10 +260,11 @@ function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undef
   if (key.name === 'escape' || key.name === 'interrupt')
     return { screen: { ...screen, stage: 'result', made: 'later' }, acts: [] }
   if (key.name === 'tab' || key.name === 'back_tab') return { screen: { ...screen, tab: 'Files' }, acts: [] }
-  if (key.name === 'text' && key.text === 'a' && canGoOn(screen)) return again(screen)
+  if (key.name === 'text' && key.text === 'a' && canGoOn(screen)) return askAgain(screen)
   if (key.name === 'enter') return chosen(screen, choices[screen.at]?.answer)
-  const typed = key.name === 'text' ? choices.findIndex(({ answer }) => answer.startsWith(key.text)) : -1
-  return typed === -1 ? undefined : { screen: { ...screen, at: typed }, acts: [] }
+  if (key.name !== 'text' || key.text === 'q') return undefined
+  const typed = choices.findIndex(({ answer }) => answer.startsWith(key.text))
+  return { screen: typed === -1 ? screen : { ...screen, at: typed }, acts: [] }
 }
 
 function chosen(screen: EndingScreen, answer: Choice['answer'] | undefined): Step<EndingScreen> {
@@ -247,7 +283,7 @@ function chosen(screen: EndingScreen, answer: Choice['answer'] | undefined): Ste
 function typedResult(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
   if (key.name === 'tab' || key.name === 'back_tab')
     return { screen: { ...screen, tab: screen.tab === 'Summary' ? 'Files' : 'Summary' }, acts: [] }
-  if (key.name === 'text' && key.text === 'a' && canGoOn(screen)) return again(screen)
+  if (key.name === 'text' && key.text === 'a' && canGoOn(screen)) return askAgain(screen)
   const pager = scrolled(screen.pagers[screen.tab], key, () => endingExtent(screen, world))
   return pager === undefined
     ? undefined

@@ -1,5 +1,6 @@
 // Attempts as lines of the Agent tab: each told apart by a rule, messages as light Markdown, each tool call in one line.
 import {
+  baselineLines,
   claimLines,
   gateLines,
   inTree,
@@ -10,7 +11,6 @@ import {
 import { clip, clockTime, duration, oneLine, plural } from '../print/text.ts'
 import type { Attempt, Entry } from './feed.ts'
 import { markdownLines } from './markdown.ts'
-import { agentName } from '../vocabulary.ts'
 import { dim, fromPainted, harmless, line, paint, sides, span } from './spans.ts'
 import type { Line } from './spans.ts'
 import { wrapSpans } from './wrap.ts'
@@ -19,8 +19,6 @@ interface Page {
   readonly width: number
   /** Paths are shown as they are in it. */
   readonly worktree: string
-  /** What the user's own agent is called. */
-  readonly program?: string | undefined
 }
 
 /** Laid out once for each width: most of what is shown was there before. */
@@ -46,6 +44,8 @@ function layOut(entry: Entry, { width, worktree }: Page): readonly Line[] {
     }
     case 'gate':
       return gateLines(entry.gate, sheet).map(fromPainted)
+    case 'baseline':
+      return baselineLines(entry.baseline, sheet).map(fromPainted)
     case 'claim':
       return claimLines(entry.claim, sheet).map(fromPainted)
     case 'said':
@@ -65,10 +65,9 @@ function layOut(entry: Entry, { width, worktree }: Page): readonly Line[] {
 }
 
 /** `#5 ──────── claude ── 14:03:22 ─`. */
-function ruleLine({ n, started }: Attempt, { width, program }: Page): Line {
+function ruleLine({ n, started, who }: Attempt, { width }: Page): Line {
   const left = `#${String(n)} `
-  const who = oneLine(harmless(agentName(started.agent, program)))
-  const right = ` ${who}  ${clockTime(started.time)}`
+  const right = ` ${oneLine(harmless(who))}  ${clockTime(started.time)}`
   const rule = '─'.repeat(Math.max(0, width - left.length - right.length))
   return [span(left, { isBold: true }), span(`${rule}${right}`, dim)]
 }

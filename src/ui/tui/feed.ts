@@ -2,6 +2,7 @@
 import type { IterationRecord, LoopEvent } from '../../core/event.ts'
 import { limitedElsewhere } from '../print/describe.ts'
 import type { Turnout } from '../print/describe.ts'
+import { agentName } from '../vocabulary.ts'
 
 type Of<Type extends LoopEvent['type']> = Extract<LoopEvent, { type: Type }>
 
@@ -9,6 +10,7 @@ export type Entry =
   | { readonly kind: 'message'; readonly text: string }
   | { readonly kind: 'tool'; readonly name: string; readonly input: string; readonly time: string }
   | { readonly kind: 'gate'; readonly gate: Of<'gate.ended'> }
+  | { readonly kind: 'baseline'; readonly baseline: Of<'baseline.ended'> }
   | { readonly kind: 'claim'; readonly claim: Of<'claim.judged'> }
   | { readonly kind: 'said'; readonly text: string }
   | { readonly kind: 'turnout'; readonly iteration: IterationRecord; readonly turnout: Turnout }
@@ -25,6 +27,8 @@ export interface Attempt {
   readonly n: number
   readonly storyId: string
   readonly started: Of<'iteration.started'>
+  /** Its agent, as people call it. */
+  readonly who: string
   readonly entries: readonly Entry[]
   /** Of what was said. */
   readonly chars: number
@@ -36,12 +40,14 @@ export interface Attempt {
 }
 
 export interface Feed {
+  /** What the user's own agent is called, since the last start. */
+  readonly program: string | undefined
   readonly attempts: readonly Attempt[]
   /** Before the first attempt, and what belongs to none. */
   readonly loose: readonly Entry[]
 }
 
-export const emptyFeed: Feed = { attempts: [], loose: [] }
+export const emptyFeed: Feed = { program: undefined, attempts: [], loose: [] }
 
 const mostEntries = 2_000
 const mostChars = 512 * 1024
@@ -59,6 +65,7 @@ export interface Fed {
 export function fed(feed: Feed, events: readonly LoopEvent[]): Fed {
   const attempts = new Map<number, Draft>()
   let loose: Entry[] | undefined
+  let { program } = feed
   const order = [...feed.attempts]
   const draft = (n: number): Draft | undefined => {
     const known = attempts.get(n)
@@ -70,13 +77,16 @@ export function fed(feed: Feed, events: readonly LoopEvent[]): Fed {
     return made
   }
   for (const event of events) {
-    if (event.type === 'loop.started' && !event.resumed) {
-      order.length = 0
-      attempts.clear()
-      loose = []
+    if (event.type === 'loop.started') {
+      program = event.agent_program
+      if (!event.resumed) {
+        order.length = 0
+        attempts.clear()
+        loose = []
+      }
     }
     if (event.type === 'iteration.started') {
-      const blank = blankAttempt(event)
+      const blank = blankAttempt(event, program)
       order.push(blank)
       attempts.set(event.n, { ...blank, entries: [], gates: [] })
       continue
@@ -96,18 +106,22 @@ export function fed(feed: Feed, events: readonly LoopEvent[]): Fed {
     if (dropped.length > 0) gone.set(each.n, dropped)
   }
   const all = order.map((attempt) => attempts.get(attempt.n) ?? attempt)
-  return { feed: { attempts: withinAll(all), loose: loose?.slice(-mostEntries) ?? feed.loose }, gone }
+  return {
+    feed: { program, attempts: withinAll(all), loose: loose?.slice(-mostEntries) ?? feed.loose },
+    gone,
+  }
 }
 
 type Draft = {
   -readonly [Key in keyof Attempt]: Attempt[Key]
 } & { entries: Entry[]; gates: GateRun[] }
 
-function blankAttempt(started: Of<'iteration.started'>): Attempt {
+function blankAttempt(started: Of<'iteration.started'>, program: string | undefined): Attempt {
   return {
     n: started.n,
     storyId: started.story_id,
     started,
+    who: agentName(started.agent, program),
     entries: [],
     chars: 0,
     dropped: 0,
@@ -154,6 +168,10 @@ function entryOf(event: LoopEvent, turnout: Turnout): Entry | undefined {
       return { kind: 'tool', name: event.name, input: event.input.slice(0, 1000), time: event.time }
     case 'gate.ended':
       return event.claim === undefined ? { kind: 'gate', gate: event } : undefined
+    case 'baseline.started':
+      return { kind: 'said', text: `${event.command} runs once without the agent's work` }
+    case 'baseline.ended':
+      return event.outcome === 'unknown' ? undefined : { kind: 'baseline', baseline: event }
     case 'claim.judged':
       return { kind: 'claim', claim: event }
     case 'failure.reported':

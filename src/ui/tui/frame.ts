@@ -142,6 +142,7 @@ export interface Reading {
   readonly lines: readonly Line[]
   readonly pager: Pager
   readonly isLive: boolean
+  readonly opensAt?: number | undefined
   readonly search?: string
 }
 
@@ -152,8 +153,8 @@ export interface Shown {
 }
 
 /** The part of a text that is read now, and where that is. */
-export function shownPart({ lines, pager, isLive, search = '' }: Reading, height: number): Shown {
-  const extent = { total: lines.length, height, isLive }
+export function shownPart({ lines, pager, isLive, opensAt, search = '' }: Reading, height: number): Shown {
+  const extent = { total: lines.length, height, isLive, opensAt }
   const first = firstLine(pager, extent)
   const part = lines.slice(first, first + height)
   const below = unseen(pager, extent)

@@ -69,14 +69,14 @@ const helpKeys = {
     ['↑ ↓', 'choose; or type its first letter'],
     ['enter', 'do what is chosen'],
     ['tab', 'the changed files; again: back to the choice'],
-    ['a', 'where it is not done: try again (ralph resume)'],
+    ['a, enter', 'where it is not done: try again (ralph resume)'],
     ['esc', 'decide later (ralph finish)'],
     ['q', 'quit, and decide later'],
   ],
   result: [
     ['tab', 'summary, changed files'],
     ...reading,
-    ['a', 'where it is not done: try again (ralph resume)'],
+    ['a, enter', 'where it is not done: try again (ralph resume)'],
     ['esc', 'back to all changes, or to the run'],
     ['q', 'quit'],
   ],
@@ -95,7 +95,12 @@ export function helpView(
       wrapSpans(line(what), size.columns - 4, [span(`  ${key.padEnd(12)}`, bold)], ' '.repeat(14)),
     ),
     [],
-    line('  The mouse wheel scrolls. Hold Shift (Option on a Mac) to select text.', dim),
+    ...wrapSpans(
+      line('The mouse wheel scrolls. Hold Shift (Option on a Mac) to select text.', dim),
+      size.columns - 4,
+      line('  '),
+      '  ',
+    ),
   ]
   const body = paneLines({
     width: size.columns,

@@ -2,7 +2,7 @@
 import type { LoopEvent } from '../../core/event.ts'
 import { claimWords } from '../../core/claim-words.ts'
 import { decisionsOf, isDecisive } from '../../core/why.ts'
-import { verdictMeaning, verdictName } from '../vocabulary.ts'
+import { statusMeaning, verdictMeaning, verdictName } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { claimMeanings, limitedElsewhere, noteWords } from '../print/describe.ts'
 import { clip, clockTime, oneLine, plural } from '../print/text.ts'
@@ -34,6 +34,8 @@ export function logged(log: readonly LogEntry[], events: readonly LoopEvent[]): 
 }
 
 function entryOf(event: LoopEvent): LogEntry | undefined {
+  // The end says it once more.
+  if (event.type === 'error' && event.code === 'retries') return undefined
   const [decision] = isDecisive(event) ? decisionsOf([event]) : []
   const own = wordsOf(event)
   if (decision === undefined && own === undefined) return undefined
@@ -61,7 +63,7 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
     case 'agent.ended':
       return event.ending === 'finished'
         ? ['open', `the agent has finished${promiseWords[event.promise.kind]}`, '']
-        : ['open', `the agent has ended: ${event.ending.replaceAll('_', ' ')}`]
+        : ['open', `the agent has ended: ${event.ending.replaceAll('_', ' ')}`, '']
     case 'claim.judged':
       return [claimMeanings[event.outcome], claimWords(event)]
     case 'gate.ended':
@@ -78,12 +80,12 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
     }
     case 'checkpoint.saved':
       return event.n === undefined ? undefined : ['done', `saved as ${event.commit.slice(0, 7)}`, '']
-    case 'checkpoint.reverted':
-      return [
-        'undone',
-        `undone: ${plural(event.files_total ?? event.files?.length ?? 0, 'file')}; kept as #${String(event.n)}`,
-        '',
-      ]
+    case 'checkpoint.reverted': {
+      const files = event.files_total ?? event.files?.length ?? 0
+      const kept =
+        files === 0 ? 'nothing had changed' : `undone: ${plural(files, 'file')}; kept as #${String(event.n)}`
+      return ['undone', kept, '']
+    }
     case 'iteration.ended': {
       const { verdict, reason } = event.iteration
       // The reason of that one begins with the gate's name.
@@ -110,11 +112,13 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
       return ['working', pauseEnd, '']
     case 'stop.requested':
       return ['waiting', 'a stop was asked for: the agent is ended', '']
+    case 'loop.finished':
+      return ['open', `${event.choice}: ${event.message}`, '']
     case 'warning':
     case 'error':
       return ['human', `${event.type}: ${event.message}`, '']
     case 'complete':
-      return [event.status === 'done' ? 'done' : 'failed', `the loop ended: ${event.status}. ${event.reason}`]
+      return [statusMeaning(event.status), `the loop ended: ${event.status}. ${event.reason}`, '']
     default:
       return undefined
   }

@@ -1,8 +1,12 @@
 // What each tab of the loop screen holds, as lines, and how much of that fits.
+import { failureLine } from '../../core/gate-failure.ts'
 import type { TaskState } from '../../core/story.ts'
-import { gatelessWords, storyName, storyTitle } from '../print/describe.ts'
+import { isManual } from '../print/board.ts'
+import { storyName } from '../print/describe.ts'
+import { gatelessWords } from '../print/header.ts'
 import { clip, duration, oneLine, plural, widthOf } from '../print/text.ts'
 import { storyMeanings } from '../vocabulary.ts'
+import type { Meaning } from '../vocabulary.ts'
 import { attemptLines, entryLines } from './feed-lines.ts'
 import type { Attempt } from './feed.ts'
 import { sign, spinner, styleFor } from './frame.ts'
@@ -15,6 +19,7 @@ import {
   gatedAttempt,
   isRunning,
   lookedAt,
+  meaningOf,
   openAttempt,
   sinceMs,
   storiesOf,
@@ -37,7 +42,7 @@ export interface LoopPlaces {
 export function placesOf(screen: LoopScreen, size: Size): LoopPlaces {
   const { columns, rows } = size
   // As wide as the titles want, while the pane beside it stays the larger one.
-  const names = storiesOf(screen).map(({ id, title }) => widthOf(`${id} ${storyTitle(id, title)}`))
+  const names = storiesOf(screen).map(({ id, title }) => widthOf(storyName(id, title)))
   const wanted = Math.min(Math.max(0, ...names) + 18, Math.floor(columns * 0.38))
   const side = columns < wide ? 0 : Math.min(46, Math.max(30, Math.floor(columns * 0.28), wanted))
   // Of the head one line and how it ended, or what it does; one of keys, and below the width the line of stories; three for a note.
@@ -54,26 +59,35 @@ export function paneInside(
   return { width: main - 4, height: Math.max(1, height - 2) }
 }
 
-function loopLines(screen: LoopScreen, world: World): readonly Line[] {
+interface Content {
+  readonly lines: readonly Line[]
+  readonly isLive?: boolean
+  /** The line that everything is about. */
+  readonly at?: number | undefined
+}
+
+function contentOf(screen: LoopScreen, world: World): Content {
   const { width } = paneInside(screen, world.size)
   switch (screen.tab) {
     case 'Agent':
-      return agentLines(screen, world, width)
+      return { lines: agentLines(screen, world, width), isLive: true }
     case 'Tasks':
-      return taskLines(screen, width)
+      return { lines: taskLines(screen, width) }
     case 'Diff':
-      return diffLines(screen, width)
+      return { lines: diffLines(screen, width) }
     case 'Gates':
       return gateTab(screen, world, width)
     case 'Log':
-      return logLines(screen.log, width)
+      return { lines: logLines(screen.log, width), isLive: true }
   }
 }
 
 export function loopExtent(screen: LoopScreen, world: World): Extent & { readonly lines: readonly Line[] } {
-  const lines = loopLines(screen, world)
-  const isLive = screen.tab === 'Agent' || screen.tab === 'Gates' || screen.tab === 'Log'
-  return { total: lines.length, height: paneInside(screen, world.size).height, isLive, lines }
+  const { lines, isLive = false, at } = contentOf(screen, world)
+  const { height } = paneInside(screen, world.size)
+  // From the beginning, where it is well in sight there.
+  const opensAt = at === undefined ? undefined : at < height / 2 ? 0 : at - 2
+  return { total: lines.length, height, isLive, opensAt, lines }
 }
 
 /** What is shown of the open tab. Who follows the end sees only that: the rest of a flood is not laid out for it. */
@@ -85,7 +99,7 @@ export function readingOf(screen: LoopScreen, world: World): Reading {
 }
 
 function agentLines(screen: LoopScreen, world: World, width: number, least = Infinity): readonly Line[] {
-  const { worktree = '', agent_program: program } = screen.board.started ?? {}
+  const { worktree = '' } = screen.board.started ?? {}
   const attempts = attemptsOf(screen)
   const loose = screen.feed.loose.flatMap((entry) => entryLines(entry, { width, worktree }))
   if (attempts.length === 0) return [...loose, line(emptyWords(screen), dim)]
@@ -99,7 +113,7 @@ function agentLines(screen: LoopScreen, world: World, width: number, least = Inf
       isWorking && attempt.n === current
         ? { spinner: spinner(world.frame), nowMs: world.nowMs, sinceMs: lastSign(attempt) }
         : undefined
-    const lines = attemptLines(attempt, { width, worktree, program }, { live, least: left })
+    const lines = attemptLines(attempt, { width, worktree }, { live, least: left })
     parts.unshift(at === 0 ? lines : [[], ...lines])
     left -= lines.length + 1
   }
@@ -131,19 +145,27 @@ const boxes: Readonly<Record<TaskState, string>> = {
 function taskLines(screen: LoopScreen, width: number): readonly Line[] {
   const stories = screen.now?.stories ?? []
   if (stories.length === 0) return [line('Reading the plan…', dim)]
-  const at = lookedAt(screen)
-  return storyTasks(stories, width, at)
+  return storyTasks(stories, width, { at: lookedAt(screen), meaningOf: (story) => meaningOf(story, screen) })
 }
 
 type Stories = NonNullable<LoopScreen['now']>['stories']
 
-/** Stories with their boxes; the one that is looked at in bold. */
-export function storyTasks(stories: Stories, width: number, at?: string): readonly Line[] {
-  return stories.flatMap(({ id, title, status, tasks }, index) => {
+interface Marking {
+  /** The one that is looked at, in bold. */
+  readonly at?: string | undefined
+  meaningOf(story: Stories[number]): Meaning
+}
+
+const byPlan: Marking = { meaningOf: ({ status }) => storyMeanings[status] }
+
+/** Stories with their boxes. */
+export function storyTasks(stories: Stories, width: number, marking = byPlan): readonly Line[] {
+  const { at } = marking
+  return stories.flatMap((story, index) => {
+    const { id, title, tasks } = story
     const done = tasks.filter(({ state }) => state === 'done').length
-    const meaning = id === at && status === 'open' ? 'working' : storyMeanings[status]
     const head = sides(
-      [...sign(meaning), span(` ${harmless(storyName(id, title))}`, id === at ? bold : {})],
+      [...sign(marking.meaningOf(story)), span(` ${harmless(storyName(id, title))}`, id === at ? bold : {})],
       line(`${String(done)} of ${plural(tasks.length, 'task')}`, dim),
       width,
     )
@@ -185,16 +207,23 @@ function diffLines(screen: LoopScreen, width: number): readonly Line[] {
   ]
 }
 
-function gateTab(screen: LoopScreen, world: World, width: number): readonly Line[] {
+function gateTab(screen: LoopScreen, world: World, width: number): Content {
   const last = gatedAttempt(screen)
   const gates = screen.state?.settings?.gates ?? []
   if (last === undefined) {
     if (gates.length === 0)
-      return wrapSpans(line(gatelessWords(screen.board.started?.gate_found ?? ''), dim), width)
-    return [
-      line('The gates run when the agent says that the story is complete:', dim),
-      ...gates.map((gate) => line(`  ${clip(oneLine(harmless(gate)), width - 2)}`)),
-    ]
+      return {
+        lines: wrapSpans(
+          line(gatelessWords(screen.board.started?.gate_found ?? '', isManual(screen.board)), dim),
+          width,
+        ),
+      }
+    return {
+      lines: [
+        line('The gates run when the agent says that the story is complete:', dim),
+        ...gates.map((gate) => line(`  ${clip(oneLine(harmless(gate)), width - 2)}`)),
+      ],
+    }
   }
   const heads = last.gates.map(({ command, started, ended }) => {
     const name = span(` ${oneLine(harmless(command))}`)
@@ -217,18 +246,31 @@ function gateTab(screen: LoopScreen, world: World, width: number): readonly Line
   const later = latest === last.n ? '.' : `; for #${String(latest)} the gates have not run yet.`
   heads.unshift(line(`From #${String(last.n)}${later}`, dim), [])
   const output = screen.output?.n === last.n ? screen.output : undefined
-  if (output === undefined) return [...heads, [], line('Reading what they print…', dim)]
+  if (output === undefined) return { lines: [...heads, [], line('Reading what they print…', dim)] }
   const cut = output.is_cut
     ? [line(`… the beginning: ralph logs ${oneLine(screen.change)} --gate ${String(last.n)}`, dim)]
     : []
   const text = harmless(output.text).replace(/\n+$/, '').split('\n')
-  return [
-    ...heads,
-    [],
-    ...cut,
-    // Indented as it was printed.
-    ...text.flatMap((each) =>
-      pieces(span(each, each.startsWith('$ ') ? bold : {}), width).map((part) => [part]),
-    ),
-  ]
+  const failed = failedLine(last, text)
+  const above = [...heads, [], ...cut]
+  // Indented as it was printed.
+  const printed = text.map((each, at) => {
+    const style = at === failed ? styleFor('failed') : each.startsWith('$ ') ? bold : {}
+    return pieces(span(each, style), width).map((part): Line => [part])
+  })
+  return {
+    lines: [...above, ...printed.flat()],
+    isLive: isRunning(screen) && last.gates.some(({ ended }) => ended === undefined),
+    at: failed === undefined ? undefined : above.length + printed.slice(0, failed).flat().length,
+  }
+}
+
+/** Which line of what the gates printed is the failing test's own. */
+function failedLine({ gates }: Attempt, text: readonly string[]): number | undefined {
+  const failed = gates.findLast(({ ended }) => ended?.outcome === 'failed')
+  if (failed === undefined) return undefined
+  // Those before it passed, whatever they print. Of a long one the beginning is not here.
+  const from = Math.max(0, text.lastIndexOf(`$ ${harmless(failed.command).split('\n')[0] ?? ''}`))
+  const at = failureLine(text.slice(from).join('\n'))
+  return at === undefined ? undefined : from + at
 }

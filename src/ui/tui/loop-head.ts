@@ -23,7 +23,7 @@ function stateWords(screen: LoopScreen): readonly [word: string, meaning: Meanin
     return [statusName(complete.status), statusMeaning(complete.status)]
   if (state.stop !== undefined && life === 'running') return ['stopping', 'waiting']
   if (state.waiting !== undefined && life === 'running')
-    return [state.waiting.for === 'pause' ? 'paused' : 'waiting', 'waiting']
+    return [state.pause || state.waiting.for === 'pause' ? 'paused' : 'waiting', 'waiting']
   return [statusName(state.status), statusMeaning(state.status)]
 }
 
@@ -135,7 +135,7 @@ export function doingLine(screen: LoopScreen, world: World, forecast: Line): Lin
   const { columns } = world.size
   const { state, life } = screen
   if (state === undefined || life === 'none') return []
-  if (life === 'running' && state.waiting !== undefined) return waitLine(state.waiting, world)
+  if (life === 'running' && state.waiting !== undefined) return waitLine(state.waiting, state.pause, world)
   const { current, settings } = state
   const story = state.stories.find(({ id }) => id === (current?.storyId ?? state.storyId))
   const retries =
@@ -193,6 +193,7 @@ function phaseWords({ state }: LoopScreen): string {
 
 function waitLine(
   waiting: NonNullable<NonNullable<LoopScreen['state']>['waiting']>,
+  isPaused: boolean,
   { size, nowMs }: World,
 ): Line {
   const sign = ` ${symbolOf('waiting')} `
@@ -202,8 +203,11 @@ function waitLine(
       size.columns,
     )
   const at = waiting.until === undefined ? '' : `, at ${clockTime(waiting.until).slice(0, 5)}`
-  const words = `${waitWords[waiting.for]}: ${oneLine(waiting.agent)} is asked again in ${left(waiting.untilMs - nowMs)}`
-  const forms = [`${sign}${words}${at} · s asks now`, `${sign}${words}${at}`, `${sign}${words}`]
+  const again = `in ${left(waiting.untilMs - nowMs)}`
+  const then = isPaused ? `over ${again}` : `${oneLine(waiting.agent)} is asked again ${again}`
+  const words = `${waitWords[waiting.for]}: ${then}`
+  const keys = isPaused ? 'paused, p continues' : 's asks now'
+  const forms = [`${sign}${words}${at} · ${keys}`, `${sign}${words}${at}`, `${sign}${words}`]
   const fits = forms.find((form) => widthOf(form) <= size.columns) ?? `${sign}${words}`
   return clipLine(line(fits, styleFor('waiting')), size.columns)
 }

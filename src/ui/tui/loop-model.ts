@@ -1,5 +1,5 @@
 // The loop screen as data: what is known of a run that is followed, and what of it is looked at.
-import { epochMs } from '../../core/report.ts'
+import { epochMs, keepsWork } from '../../core/report.ts'
 import { selectedStories } from '../../core/state.ts'
 import type { LoopState } from '../../core/state.ts'
 import type { LoopEvent, StorySummary } from '../../core/event.ts'
@@ -7,6 +7,8 @@ import type { AttemptNow, GateOutput } from '../app.ts'
 import { emptyBoard } from '../print/board.ts'
 import type { Board } from '../print/board.ts'
 import type { Ending } from '../print/summary.ts'
+import { storyMeanings, verdictMeaning } from '../vocabulary.ts'
+import type { Meaning } from '../vocabulary.ts'
 import type { Editor } from './editor.ts'
 import { emptyFeed } from './feed.ts'
 import type { Attempt, Feed } from './feed.ts'
@@ -101,6 +103,18 @@ export function gatedAttempt(screen: Pick<LoopScreen, 'feed' | 'storyId' | 'stat
 
 export function isRunning({ life }: LoopScreen): boolean {
   return life === 'running' || life === 'joining'
+}
+
+/** How a story stands: one mark for it, wherever it is drawn. */
+export function meaningOf(
+  story: Pick<StorySummary, 'id' | 'status'>,
+  { state, life }: Pick<LoopScreen, 'state' | 'life'>,
+): Meaning {
+  if (story.status !== 'open') return storyMeanings[story.status]
+  if (story.id === (state?.current?.storyId ?? state?.storyId) && life === 'running')
+    return state?.waiting === undefined ? 'working' : 'waiting'
+  const last = state?.iterations.findLast(({ story_id: id }) => id === story.id)
+  return last === undefined || keepsWork[last.verdict] ? 'open' : verdictMeaning(last.verdict)
 }
 
 /** It came to an end of its own: one that was killed has none to look at, also where its death is on record. */

@@ -1,18 +1,17 @@
 // The loop screen as it is drawn: its head, the stories, the open tab, and the keys.
 import { keepsWork } from '../../core/report.ts'
 import type { StorySummary } from '../../core/event.ts'
-import { storyName, storyTitle } from '../print/describe.ts'
+import { storyName } from '../print/describe.ts'
 import { attemptMs } from '../print/board.ts'
 import { clip, duration, oneLine } from '../print/text.ts'
-import { storyMeanings, verdictMeaning, verdictName } from '../vocabulary.ts'
-import type { Meaning } from '../vocabulary.ts'
+import { verdictMeaning, verdictName } from '../vocabulary.ts'
 import { editorLine } from './editor.ts'
 import { beside, keyLine, paneLines, shownPart, sign, styleFor, tabsLine, viewOf } from './frame.ts'
 import type { KeyHint, View } from './frame.ts'
 import type { World } from './inputs.ts'
 import { paneInside, placesOf, readingOf } from './loop-content.ts'
 import { doingLine, headOf, overLines } from './loop-head.ts'
-import { hasEnd, isRunning, lookedAt, loopTabs, sinceMs, storiesOf } from './loop-model.ts'
+import { hasEnd, isRunning, lookedAt, loopTabs, meaningOf, sinceMs, storiesOf } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { searchedFor } from './search.ts'
 import type { Search } from './search.ts'
@@ -63,14 +62,6 @@ export function loopView(screen: LoopScreen, world: World, around: Around): View
 
 // --- the stories ------------------------------------------------------------------------------------------------
 
-function meaningOf(story: StorySummary, { state, life }: LoopScreen): Meaning {
-  if (story.status !== 'open') return storyMeanings[story.status]
-  if (story.id === (state?.current?.storyId ?? state?.storyId) && life === 'running')
-    return state?.waiting === undefined ? 'working' : 'waiting'
-  const last = state?.iterations.findLast(({ story_id: id }) => id === story.id)
-  return last === undefined || keepsWork[last.verdict] ? 'open' : verdictMeaning(last.verdict)
-}
-
 /** On a narrow screen: every mark, and every name, or the name of the one that is looked at. */
 function storyRow(screen: LoopScreen, columns: number): Line {
   const at = lookedAt(screen)
@@ -119,7 +110,7 @@ function storyLine(story: StorySummary, screen: LoopScreen, world: World, width:
     isCurrent ? `#${String(current.n)}` : '',
     past.length > 0 || isCurrent ? duration(whole) : '',
   ]
-  const name = oneLine(harmless(`${story.id} ${storyTitle(story.id, story.title)}`))
+  const name = harmless(storyName(story.id, story.title))
   return sides(
     [span(isAt ? '› ' : '  ', bold), ...sign(meaningOf(story, screen)), span(` ${name}`, isAt ? bold : {})],
     line(right.filter((part) => part !== '').join('  '), dim),
@@ -145,13 +136,12 @@ function noteLines(screen: LoopScreen, columns: number): readonly Line[] {
 
 function searchLine(search: Search, columns: number): Line {
   const words = searchedFor(search)
-  const where =
-    words === ''
-      ? ''
-      : search.count === 0
-        ? 'not found'
-        : `${String(search.number)} of ${String(search.count)}`
-  const keys = search.isOpen ? 'enter done · ↓ next · ↑ before · esc close' : 'n next · N before · esc close'
+  const { count, number, isPartial = false } = search
+  const nowhere = isPartial ? 'not found here; all of it: ralph logs' : 'not found'
+  const isLooked = words !== '' && count !== undefined
+  const where = !isLooked ? '' : count === 0 ? nowhere : `${String(number)} of ${String(count)}`
+  const moves = search.isOpen ? 'enter done · ↓ next · ↑ before' : 'n next · N before'
+  const keys = isPartial ? 'esc close' : `${moves} · esc close`
   const right = line(`${where}  ${keys} `, dim)
   if (!search.isOpen) return sides([span(' /', bold), span(words)], right, columns)
   return sides([span(' /', bold), ...editorLine(search.editor, Math.max(10, columns - 50))], right, columns)

@@ -25,7 +25,7 @@ import {
 } from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { atEnd, atStart, scrolled, scrollTo, shifted } from './pager.ts'
-import { found, searchOf } from './search.ts'
+import { elsewhere, found, searchOf } from './search.ts'
 import type { Search } from './search.ts'
 
 // --- what is told -----------------------------------------------------------------------------------------------
@@ -51,7 +51,11 @@ export function toldLoop(screen: LoopScreen, records: readonly Told[], world: Wo
   }
   flush()
   const last = records.at(-1)
-  return last === undefined ? next : { ...next, state: last.state }
+  if (last === undefined) return next
+  next = { ...next, state: last.state }
+  // Whoever read what the gates of one attempt said follows those of the next.
+  if (gatedAttempt(next)?.n === gatedAttempt(screen)?.n) return next
+  return { ...next, pagers: { ...next.pagers, Gates: atEnd } }
 }
 
 function damage(text: string): Entry {
@@ -166,7 +170,7 @@ function typedLetter(screen: LoopScreen, letter: string, world: World): Step<Loo
   const { change, state } = screen
   const at = Number(letter)
   const numbered = letter >= '1' && letter <= String(loopTabs.length) ? loopTabs[at - 1] : undefined
-  if (numbered !== undefined) return quiet({ ...screen, tab: numbered })
+  if (numbered !== undefined) return quiet({ ...atAnother(screen), tab: numbered })
   if (letter === '/') return quiet({ ...screen, search: searchOf() })
   if (!isRunning(screen)) return undefined
   if (letter === 'q') return stopping(screen, world.nowMs)
@@ -186,7 +190,12 @@ function typedLetter(screen: LoopScreen, letter: string, world: World): Step<Loo
 function turned(screen: LoopScreen, by: number): Step<LoopScreen> {
   const at = loopTabs.indexOf(screen.tab)
   const tab = loopTabs[(at + by + loopTabs.length) % loopTabs.length] ?? 'Agent'
-  return quiet({ ...screen, tab })
+  return quiet({ ...atAnother(screen), tab })
+}
+
+/** What was found stands in the text that was shown. */
+function atAnother(screen: LoopScreen): LoopScreen {
+  return { ...screen, search: screen.search && elsewhere(screen.search) }
 }
 
 function walked(screen: LoopScreen, by: number): Step<LoopScreen> {
@@ -196,7 +205,7 @@ function walked(screen: LoopScreen, by: number): Step<LoopScreen> {
   if (next === undefined) return quiet(screen)
   const worked = lookedAt({ state: screen.state, storyId: undefined })
   const pagers = { ...screen.pagers, Agent: atEnd, Diff: atStart, Gates: atEnd }
-  return quiet({ ...screen, storyId: next === worked ? undefined : next, pagers })
+  return quiet({ ...atAnother(screen), storyId: next === worked ? undefined : next, pagers })
 }
 
 /** So many, so fast, and it is killed. */
@@ -264,6 +273,8 @@ function typedSearch(
   }
   const at = next.at
   if (at === undefined) return quiet({ ...screen, search: next })
-  const pager = scrollTo(screen.pagers[tab], Math.max(0, at - Math.floor(extent.height / 2)), extent)
+  // Whoever has found something reads it, at the end of what grows too.
+  const still = { ...extent, isLive: false }
+  const pager = scrollTo(screen.pagers[tab], Math.max(0, at - Math.floor(extent.height / 2)), still)
   return quiet({ ...screen, search: next, pagers: { ...screen.pagers, [tab]: pager } })
 }

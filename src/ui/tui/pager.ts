@@ -18,13 +18,15 @@ export interface Extent {
   readonly height: number
   /** Whether it grows. */
   readonly isLive: boolean
+  /** Where whoever has not moved begins to read; else at the end. */
+  readonly opensAt?: number | undefined
 }
 
 const wheelLines = 3
 
-export function firstLine({ top }: Pager, { total, height }: Extent): number {
+export function firstLine({ top }: Pager, { total, height, opensAt }: Extent): number {
   const last = Math.max(0, total - height)
-  return top === undefined ? last : Math.min(top, last)
+  return Math.min(top ?? opensAt ?? last, last)
 }
 
 /** Undefined: not a key of a pager. How much there is takes a while to find out, and only these keys need it. */

@@ -150,7 +150,7 @@ function wrongWith(option: OptionKey, value: unknown): string {
     return ''
   } catch (error) {
     if (!(error instanceof RalphError)) throw error
-    return error.message
+    return `${error.message}\n${error.hint}`.trimEnd()
   }
 }
 

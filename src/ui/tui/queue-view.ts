@@ -1,6 +1,7 @@
 // The merge queue's screen as it is drawn: the table, what is to say of the chosen change, and the keys.
-import { queueColumns, queueCost, queueCounts, queueRows, queueWidths } from '../print/queue.ts'
-import type { QueueRow, QueueWidths } from '../print/queue.ts'
+import { queueColumns, queueCost, queueCounts, queueRows, queueWidths } from '../print/queue-rows.ts'
+import type { QueueRow, QueueWidths } from '../print/queue-rows.ts'
+import { wrapWords } from '../print/layout.ts'
 import { oneLine } from '../print/text.ts'
 import { keyLine, sign, spinner, styleFor, viewOf } from './frame.ts'
 import type { KeyHint, View } from './frame.ts'
@@ -9,7 +10,6 @@ import { chosenEntry, hasLoop } from './queue.ts'
 import type { QueueScreen } from './queue.ts'
 import { bold, cellsOf, clipLine, dim, fitLine, harmless, line, sides, span } from './spans.ts'
 import type { Line } from './spans.ts'
-import { wrapSpans } from './wrap.ts'
 
 export function queueView(screen: QueueScreen, world: World, says: string, hasList: boolean): View {
   const { columns, rows: height } = world.size
@@ -48,7 +48,7 @@ function headLine({ report }: QueueScreen, { size, place }: World): Line {
 }
 
 /** The least wanted first. */
-const droppable: readonly (typeof queueColumns)[number][] = ['cost', 'attempt', 'elapsed', 'story']
+const droppable: readonly (typeof queueColumns)[number][] = ['cost', 'attempt', 'elapsed', 'stories']
 /** For the sign of the chosen row, that of its state, and a gap behind each column. */
 const margin = 5
 const leastWhy = 12
@@ -66,7 +66,7 @@ function fittingWidths(all: QueueWidths, columns: number): QueueWidths {
   return {
     change: all.change,
     state: all.state,
-    story: widthIn('story'),
+    stories: widthIn('stories'),
     attempt: widthIn('attempt'),
     elapsed: widthIn('elapsed'),
     cost: widthIn('cost'),
@@ -135,24 +135,28 @@ function rowLine(row: QueueRow, isAt: boolean, widths: QueueWidths, columns: num
 /** What has no room in a row: why the queue halted, the whole reason of the chosen change, and what to type. */
 function aboutLines(screen: QueueScreen, { size, nowMs }: World): readonly Line[] {
   const { report } = screen
+  // As in plain lines: a command that is to be copied is not broken.
   const wrapped = (text: string, head: Line): readonly Line[] =>
-    text === '' ? [] : wrapSpans(line(oneLine(harmless(text))), size.columns - 2, head, '   ')
+    text === ''
+      ? []
+      : wrapWords(oneLine(harmless(text)), size.columns - 5).map((part, at) =>
+          at === 0 ? [...head, span(part)] : line(`   ${part}`),
+        )
   if (screen.problem !== '') return wrapped(screen.problem, line(' ! ', styleFor('human')))
   if (report === undefined) return []
   const chosen = chosenEntry(screen)
   const row = queueRows(report, nowMs).find(({ change }) => change === chosen?.change)
   const halted =
     report.halted === undefined ? [] : wrapped(`halted: ${report.halted}`, line(' ! ', styleFor('human')))
-  const isBehind = report.landed_commit !== '' && report.landed_commit !== report.target_commit
   const isOpen = report.entries.some(({ state }) => !['landed', 'parked'].includes(state))
   const own = row === undefined || row.why === '' ? '' : `${row.change}: ${row.why}`
   return [
     ...halted,
     ...wrapped(own, line('   ')),
     ...(row?.hint ?? '').split('\n').flatMap((text) => wrapped(text, line('   '))),
-    ...(report.alive || !isBehind
+    ...(report.alive || report.take === undefined
       ? []
-      : wrapped(`ralph queue pull: ${report.target} is updated to what has landed`, line('   '))),
+      : wrapped(`${report.take}: ${report.target} is updated to what has landed`, line('   '))),
     ...(report.alive || screen.isOwn || !isOpen
       ? []
       : wrapped('It is not running now; continue with: ralph up', line('   '))),

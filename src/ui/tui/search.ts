@@ -11,13 +11,21 @@ export interface Search {
   readonly editor: Editor
   /** The line that was found last. */
   readonly at: number | undefined
-  readonly count: number
+  /** Undefined: not looked for yet in what is shown. */
+  readonly count: number | undefined
   /** Which of them it is, from 1. */
   readonly number: number
+  /** Some of the text is in the log only. */
+  readonly isPartial?: boolean
 }
 
 export function searchOf(): Search {
-  return { isOpen: true, editor: editorOf(), at: undefined, count: 0, number: 0 }
+  return { isOpen: true, editor: editorOf(), at: undefined, count: undefined, number: 0 }
+}
+
+/** In another text. */
+export function elsewhere(search: Search): Search {
+  return { ...search, at: undefined, count: undefined, number: 0 }
 }
 
 export function searchedFor({ editor }: Search): string {
@@ -37,7 +45,10 @@ export function found(search: Search, key: Key, lines: readonly Line[]): Search 
   const words = typedText(editor).toLowerCase()
   const hits =
     words === '' ? [] : lines.flatMap((each, at) => (textOf(each).toLowerCase().includes(words) ? [at] : []))
-  if (hits.length === 0) return { isOpen, editor, at: undefined, count: 0, number: 0 }
+  if (hits.length === 0) {
+    const isPartial = lines.some((each) => leftOut.test(textOf(each)))
+    return { isOpen, editor, at: undefined, count: 0, number: 0, isPartial }
+  }
   const from = search.at
   const after = hits.findIndex((at) => from !== undefined && at > from)
   const before = hits.findLastIndex((at) => from !== undefined && at < from)
@@ -52,3 +63,6 @@ export function found(search: Search, key: Key, lines: readonly Line[]): Search 
       : hits.length - 1
   return { isOpen, editor, at: hits[which], count: hits.length, number: which + 1 }
 }
+
+/** As the feed says it, of lines that nobody was told and of those that it keeps no more. */
+const leftOut = /^\s*… .*(?:left out|ralph logs)/

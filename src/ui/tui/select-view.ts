@@ -1,7 +1,7 @@
 // The first screen as it is drawn: a row for each change, and the keys.
 import { keepsWork } from '../../core/report.ts'
-import { since } from '../print/status.ts'
-import { clip, duration, oneLine, plural, usd, widthOf } from '../print/text.ts'
+import type { StatusReport } from '../app.ts'
+import { clip, duration, oneLine, plural, since, usd, widthOf } from '../print/text.ts'
 import { verdictName } from '../vocabulary.ts'
 import { editorLine, typedText } from './editor.ts'
 import { bar, keyLine, sign, spinner, styleFor, viewOf } from './frame.ts'
@@ -115,7 +115,7 @@ function whenWords(row: SelectRow, nowMs: number): string {
   const { report } = row
   const parts: string[] = []
   if (row.isRunning && report !== undefined) {
-    const ms = Math.max(0, Math.floor((nowMs - sinceMs(report.started_at)) / 1000) * 1000)
+    const ms = Math.max(0, Math.floor(workedMs(report, nowMs) / 1000) * 1000)
     parts.push(ms === 0 ? '0 s' : duration(ms))
     if (report.cost_usd !== undefined && report.cost_usd > 0) parts.push(usd(report.cost_usd))
     if (report.where?.home !== undefined) parts.push('worktree')
@@ -129,6 +129,14 @@ function whenWords(row: SelectRow, nowMs: number): string {
     parts.push(`edited ${roughly(since(row.editedAt, nowMs))} ago`)
   if (row.problem !== '') parts.push(clip(oneLine(harmless(row.problem)), 60))
   return parts.join('   ')
+}
+
+/** The time of agents and gates, as on the loop's own screen. */
+function workedMs({ iterations, current }: StatusReport, nowMs: number): number {
+  return iterations.reduce(
+    (sum, { started, ended }) => sum + sinceMs(ended) - sinceMs(started),
+    current === undefined ? 0 : nowMs - sinceMs(current.started),
+  )
 }
 
 /** 3m 05s is 3 min, 26h 10m is 1 day. */
@@ -164,6 +172,6 @@ function footLine(screen: SelectScreen, columns: number, says: string): Line {
             ...(row.hasRun ? ([['l', 'last run']] as const) : []),
           ]
   const all: readonly KeyHint[] = typedText(screen.filter) === '' ? [] : [['esc', 'show all']]
-  const queue: readonly KeyHint[] = screen.hasQueue ? [['u', 'queue']] : []
+  const queue: readonly KeyHint[] = screen.hasQueue === true ? [['u', 'queue']] : []
   return keyLine([...own, ...queue, ['/', 'filter'], ...all, ['q', 'quit'], ['?', 'keys']], columns)
 }

@@ -32,8 +32,8 @@ export interface SelectScreen {
   readonly at: string | undefined
   /** Of this checkout; empty where it has none, or was not looked at yet. */
   readonly branch: string
-  /** A merge queue with something in it. */
-  readonly hasQueue: boolean
+  /** A merge queue with something in it; undefined before the first look. */
+  readonly hasQueue: boolean | undefined
   readonly filter: Editor
   readonly isFiltering: boolean
   readonly askedMs: number
@@ -45,7 +45,7 @@ export const emptySelect: SelectScreen = {
   rows: undefined,
   at: undefined,
   branch: '',
-  hasQueue: false,
+  hasQueue: undefined,
   filter: editorOf(),
   isFiltering: false,
   askedMs: 0,
@@ -56,7 +56,7 @@ export const emptySelect: SelectScreen = {
 /** What else is known of loops comes with the first look. */
 export function selectScreen(list: ChangeList | undefined): SelectScreen {
   if (list === undefined) return emptySelect
-  return loadedSelect(emptySelect, { what: 'changes', list, reports: [] })
+  return { ...loadedSelect(emptySelect, { what: 'changes', list, reports: [] }), hasQueue: undefined }
 }
 
 const everyMs = 2_000
@@ -188,9 +188,9 @@ function letter(screen: SelectScreen, text: string, row: SelectRow | undefined):
   if (text === '/') return { screen: { ...screen, isFiltering: true } }
   if (text === 'q') return { screen, onward: { to: 'quit' } }
   if (text === 'u')
-    return screen.hasQueue
-      ? { screen, onward: { to: 'queue' } }
-      : { screen, says: 'There is no merge queue here. ralph up makes one: it runs several changes at once.' }
+    return screen.hasQueue === false
+      ? { screen, says: 'There is no merge queue here. ralph up makes one: it runs several changes at once.' }
+      : { screen, onward: { to: 'queue' } }
   if (row === undefined) return undefined
   if (text === 'r' && !row.isRunning) return { screen, onward: { to: 'run', row } }
   if ((text === 'a' || text === 'l') && row.hasRun) return { screen, onward: { to: 'loop', row } }

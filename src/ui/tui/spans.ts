@@ -1,5 +1,5 @@
 // Text with its style, as data: what a screen is made of before anything is drawn.
-import picocolors from 'picocolors'
+import { paintWith } from '../paint.ts'
 import { clean, clip, widthOf } from '../print/text.ts'
 
 type Colour = 'green' | 'red' | 'cyan' | 'yellow' | 'magenta' | 'blue'
@@ -73,7 +73,7 @@ export function sides(left: Line, right: Line, width: number): Line {
 }
 
 /** For the printers that make lines with colours in them: read back by `fromPainted`. */
-export const paint = picocolors.createColors(true)
+export const paint = paintWith(true)
 
 const colourCodes: Readonly<Record<string, Colour>> = {
   31: 'red',

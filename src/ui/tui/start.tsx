@@ -12,7 +12,7 @@ import type { Size } from './frame.ts'
 import type { Act, Input } from './inputs.ts'
 import { keysOf } from './keys.ts'
 import { isRunning } from './loop-model.ts'
-import { enterBytes, leaveBytes } from '../print/modes.ts'
+import { clearBytes, enterBytes, leaveBytes } from '../print/modes.ts'
 import { opened, update, view, type Entry, type Model } from './view-model.ts'
 import { memo, type ReactElement } from 'react'
 
@@ -47,8 +47,6 @@ interface Left {
 
 const drawMs = 100
 const tickMs = 250
-
-const clearBytes = '\u001B[2J\u001B[H'
 
 interface RawInput {
   setRawMode?: (isRaw: boolean) => void

@@ -139,6 +139,79 @@ describe('any command as agent', () => {
   })
 })
 
+describe('R8: a command whose provider refuses it', () => {
+  const rows: [string, AgentEnding][] = [
+    ['Error: 429 Too Many Requests', 'limit'],
+    ['rate limit reached', 'limit'],
+    ["You've hit your usage limit. Try again at 3:45 PM.", 'limit'],
+    ['You’ve hit your limit · resets 10pm (UTC)', 'limit'],
+    ['Claude AI usage limit reached|1795013191', 'limit'],
+    ["openai.RateLimitError: Error code: 429 - {'error': {'message': 'Rate limit reached'}}", 'limit'],
+    [
+      'RateLimitError: 429\n    at APIError.generate (/a/b.js:1:2)\n  status: 429,\n}\n\nNode.js v20',
+      'limit',
+    ],
+    ['[API Error: You have exhausted your daily quota on this model.]', 'limit'],
+    ['Quota exceeded. Please try again in 5 hours.', 'limit'],
+    ['quota exceeded for model gpt-5; retry after 20s', 'limit'],
+    ['HTTP 529 overloaded_error', 'overloaded'],
+    ['The model is overloaded. Please try again later.', 'overloaded'],
+    ['Error: connect ECONNREFUSED 160.79.104.10:443', 'offline'],
+    ['getaddrinfo ENOTFOUND api.anthropic.com', 'offline'],
+    ['curl: (6) Could not resolve host: api.openai.com', 'offline'],
+    ['Not logged in. Please run /login', 'auth'],
+    ['Error code: 401 - Incorrect API key provided: sk-x', 'auth'],
+  ]
+  it.each(rows)('%s: not a crash', async (words, ending) => {
+    const env = { AGENT_WORDS: words }
+    for (const command of [
+      'printf "I begin\\n"; printf "%s\\n" "$AGENT_WORDS" >&2; exit 1',
+      'echo "$AGENT_WORDS"; exit 1',
+    ]) {
+      const { ended } = await kit.work('command', { options: { command, agentEnv: env } })
+      expect(ended).toMatchObject({ ending, promise: none, exit_code: 1 })
+      expect(ended.last_words).toContain(words.split('|')[0])
+    }
+  })
+
+  it.each([
+    ['a test of its own', 'AssertionError: expected status 429 to be 200'],
+    ['a test by its name', ' FAIL  test/rate-limit.test.ts > rate limit reached'],
+    ['the source of a test', "   12|   throw new Error('rate limit reached')"],
+    ['a server of its own', 'Error: connect ECONNREFUSED 127.0.0.1:5432'],
+    ['a page of its own', 'Error: you are not logged in'],
+    ['a full disk', 'cp: error writing: Disk quota exceeded'],
+    ['long before its end', `rate limit reached${'\nbuilding'.repeat(9)}\nno space left`],
+  ])('R9: the words of %s are a crash', async (_name, words) => {
+    const { ended } = await kit.work('command', {
+      options: { command: 'echo "$AGENT_WORDS" >&2; exit 1', agentEnv: { AGENT_WORDS: words } },
+    })
+    expect(ended).toMatchObject({ ending: 'crash', promise: none })
+  })
+
+  it('R9: nor do they count after a promise, or without an error', async () => {
+    const limited = 'echo "rate limit reached" >&2'
+    const ends = async (command: string): Promise<unknown> =>
+      (await kit.work('command', { options: { command } })).ended
+    expect(await ends(`echo '<promise>COMPLETE</promise>'; ${limited}; exit 1`)).toMatchObject({
+      ending: 'crash',
+      promise: complete,
+    })
+    expect(await ends(`echo '<promise>COMPLETE</promise>'; exit 75`)).toMatchObject({ promise: complete })
+    expect(await ends(limited)).toMatchObject({ ending: 'finished', promise: none })
+  })
+
+  it('it says so itself with exit code 75, and its reason when', async () => {
+    const ends = async (command: string): Promise<Worked['ended']> =>
+      (await kit.work('command', { options: { command } })).ended
+    const ended = await ends('echo "the house is full; try again in 2 hours" >&2; exit 75')
+    expect(ended).toMatchObject({ ending: 'limit', last_words: 'the house is full; try again in 2 hours' })
+    expect(Math.round(((ended.resets_at_ms ?? 0) - Date.now()) / 3_600_000)).toBe(2)
+    expect((await ends('exit 75')).ending).toBe('limit')
+    expect((await ends('echo "fetch failed" >&2; exit 75')).ending).toBe('offline')
+  })
+})
+
 describe('an agent that ralph has to end has no verdict', () => {
   it('R2: timeout, INT and TERM ignored, stdout held by a child', async () => {
     const worked = await kit.command('ignores-term.sh', { task: { timeoutMs: 1000 } })
@@ -272,7 +345,8 @@ describe('P5: a flood', () => {
     expect(transcript.length).toBe(20 * 1024 * 1024 + '\n<promise>COMPLETE</promise>\n'.length)
     const messages = signals.filter((signal) => signal.type === 'message')
     expect(messages.length).toBeLessThan(2100)
-    expect(messages.every((signal) => signal.text.length <= 4097)).toBe(true)
+    const longest = 4096 + '… 999999 lines left out\n'.length
+    expect(messages.every((signal) => signal.text.length <= longest)).toBe(true)
     expect(messages.at(-1)?.text).toContain('COMPLETE')
   })
 })

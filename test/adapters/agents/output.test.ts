@@ -88,8 +88,8 @@ describe('P5: a flood of plain words', () => {
 
   it('shows its last words, and marks what is left out', () => {
     const { said, lastWords } = listen(Buffer.from(`${flood.repeat(20)}the end`), [65_536, 131_072, 200_000])
-    expect(said.at(-1)?.endsWith('the end')).toBe(true)
-    expect(said.at(-1)?.startsWith('…')).toBe(true)
+    // In how many pieces depends on how long the reading took.
+    expect(said.join('')).toMatch(/… \d+ lines left out\n(All work and no play, été et 日本\.\n)+the end$/)
     expect(said.every((text) => text.length <= 4097 && !text.includes('\ufffd'))).toBe(true)
     expect(lastWords).toBe(`${flood}the end`.slice(-2000))
   })
@@ -176,18 +176,18 @@ function listen(
     },
     () => false,
   )
-  const ear = textParser(orders, turn)
+  const parser = textParser(orders, turn)
   const places = [...cuts.map((cut) => cut % (bytes.length + 1)).toSorted((a, b) => a - b), bytes.length]
   let from = 0
   for (const place of places) {
     // As the process module does: the memory of a chunk is used for the next one.
     const lent = Buffer.from(bytes.subarray(from, place))
-    if (lent.length > 0) ear.feed(lent)
+    if (lent.length > 0) parser.feed(lent)
     lent.fill('!')
     from = place
   }
-  ear.end()
-  const { promise, last_words } = turn.end({ exitCode: 0, leftBehind: 0, survivors: [] }, '')
+  parser.end()
+  const { promise, last_words } = turn.end({ exitCode: 0, leftBehind: 0, survivors: [] }, '', 0)
   return { promise, said, lastWords: last_words }
 }
 

@@ -136,6 +136,62 @@ describe('tools and figures', () => {
   })
 })
 
+describe('R8: what claude says of its provider, without the HTTP status', () => {
+  const now = Date.parse('2026-11-18T14:00:00Z')
+  const result = (text: string): object => ({
+    type: 'result',
+    subtype: 'success',
+    is_error: true,
+    result: text,
+  })
+  const refusal = (error: string, text: string): object => ({
+    type: 'assistant',
+    message: { model: '<synthetic>', content: [{ type: 'text', text }] },
+    error,
+  })
+  const rejected = {
+    type: 'rate_limit_event',
+    rate_limit_info: { status: 'rejected', resetsAt: now / 1000 + 3600 },
+  }
+  const rows: [string, object[], object][] = [
+    [
+      'an epoch behind a bar',
+      [result(`Claude AI usage limit reached|${now / 1000 + 3600}`)],
+      { ending: 'limit', resets_at_ms: now + 3_600_000, last_words: 'Claude AI usage limit reached' },
+    ],
+    [
+      'an hour of the day',
+      [result('5-hour limit reached ∙ resets 3pm (UTC)')],
+      { ending: 'limit', resets_at_ms: now + 3_660_000 },
+    ],
+    [
+      'an overloaded service',
+      [result('API Error: 529 {"type":"error","error":{"type":"overloaded_error"}}')],
+      { ending: 'overloaded' },
+    ],
+    ['a rejected request', [result('API Error: Request rejected (429) · slow down')], { ending: 'limit' }],
+    [
+      'the error of a message',
+      [refusal('rate_limit', 'Limit, resets 3pm (UTC)'), result('no')],
+      { ending: 'limit', resets_at_ms: now + 3_660_000, last_words: 'Limit, resets 3pm (UTC)' },
+    ],
+    ['the error of a message, and no result', [refusal('server_error', 'Busy')], { ending: 'overloaded' }],
+    ['a login that is gone', [refusal('authentication_failed', 'Who?'), result('no')], { ending: 'auth' }],
+    ['a rejected event', [rejected, result('no')], { ending: 'limit', resets_at_ms: now + 3_600_000 }],
+    ['a rejected event, and no result', [rejected], { ending: 'limit', resets_at_ms: now + 3_600_000 }],
+    ['a context that is full', [result('Context limit reached')], { ending: 'crash' }],
+    [
+      'an event that was rejected before it went on',
+      [rejected, { type: 'assistant', message: { content: [{ type: 'text', text: 'On.' }] } }, result('no')],
+      { ending: 'crash' },
+    ],
+  ]
+  it.each(rows)('%s', (_name, events, ended) => {
+    const bytes = Buffer.from(events.map((event) => JSON.stringify(event)).join('\n'))
+    expect(replay('claude', bytes, now).ended).toMatchObject({ ...ended, promise: { kind: 'none' } })
+  })
+})
+
 it('R10: an error result of claude tells its own reason, not what the assistant said last', () => {
   const line = {
     type: 'result',
@@ -322,5 +378,5 @@ function replay(agent: string, bytes: Buffer, nowMs = 0): { ended: AgentEnded; s
   for (const line of bytes.toString('utf8').split('\n')) {
     for (const fact of listener.hear(Buffer.from(line), nowMs)) turn.hear(fact)
   }
-  return { ended: turn.end({ exitCode: 0, leftBehind: 0, survivors: [] }, ''), signals }
+  return { ended: turn.end({ exitCode: 0, leftBehind: 0, survivors: [] }, '', nowMs), signals }
 }

@@ -42,7 +42,7 @@ process.stdin.once('data', () => {
         })
       },
       (error: Error) => {
-        say(error.message.startsWith('Another') ? 'refused' : error.message)
+        say(/^(A loop|Another ralph)/.test(error.message) ? 'refused' : error.message)
         process.exit(0)
       },
     )

@@ -1,7 +1,8 @@
+import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { openStateFile } from '../../../src/adapters/files/state-file.ts'
 import { readStateFile } from '../../../src/adapters/files/state-reader.ts'
 import { stateFileSchema } from '../../../src/core/state-file.ts'
@@ -22,6 +23,23 @@ afterEach(() => rm(root, { recursive: true, force: true }))
 const state = toStateFile(initialState('demo'))
 
 describe('state file', () => {
+  test('O15: a link that comes and goes in place of its folder: nothing is written where it leads to', async () => {
+    const outside = join(root, 'outside')
+    await mkdir(outside)
+    await writeFile(join(outside, 'loop-state.json'), 'of the user\n')
+    const { writer } = await openStateFile(path, archive, 'demo')
+    await writer.write(state)
+    const swap = 'while :; do rm -rf .claude; ln -sT ../outside .claude; rm -f .claude; mkdir .claude; done'
+    const agent = spawn('sh', ['-c', swap], { cwd: join(root, 'tree'), stdio: 'ignore' })
+    onTestFinished(() => void agent.kill('SIGKILL'))
+    for (let n = 0; n < 1_000; n++)
+      await writer.write(state).catch((error: NodeJS.ErrnoException) => {
+        expect(error.code).toMatch(/^E[A-Z]+$/)
+      })
+    expect(await readdir(outside)).toEqual(['loop-state.json'])
+    expect(await readFile(join(outside, 'loop-state.json'), 'utf8')).toBe('of the user\n')
+  })
+
   test('S004-state-file-schema: every required field is there from the first write, mode 0644', async () => {
     const { writer } = await openStateFile(path, archive, 'demo')
     await writer.write(state)

@@ -237,7 +237,7 @@ describe.each<Strategy>(['branch', 'stash'])('checkpoints by %s', (strategy) => 
     expect(picture(w)).toEqual(before)
     expect((await checkpoints.keep(1)).commit).toBe(first.commit)
     await checkpoints.restore()
-    expect(await checkpoints.recover()).toBe('')
+    expect(await checkpoints.recover()).toEqual({})
   })
 
   it('G16: ignored files stay out of a checkpoint and on the disk, even if the agent shows them to git', async () => {

@@ -104,7 +104,7 @@ describe.each<Strategy>(['branch', 'stash'])('O15: the very bytes (%s)', (strate
         w.write('.gitattributes', rule)
         w.write('src/b.txt', 'work\n')
         const { refused } = await checkpoints.keep(n, n === 2)
-        expect(refused).toMatch(n === 2 ? /what .gitattributes says does not fit the files/ : /^$/)
+        expect(refused ?? '').toMatch(n === 2 ? /what .gitattributes says does not fit the files/ : /^$/)
         expect(w.git('show', `refs/ralph/demo/attempts/${n}:src/b.txt`)).toBe('work\n')
         await checkpoints.restore()
         expect(bytes(w, 'src/b.txt')).toBe('mine\n')
@@ -135,7 +135,7 @@ describe.each<Strategy>(['branch', 'stash'])('O15: the very bytes (%s)', (strate
         w.write('.gitignore', 'hidden\n')
         w.write('hidden', 'by the agent\n')
         const { refused } = await checkpoints.keep(n, n === 2)
-        expect(refused).toMatch(n === 2 ? /clean filter 'broken' failed/ : /^$/)
+        expect(refused ?? '').toMatch(n === 2 ? /clean filter 'broken' failed/ : /^$/)
         const kept = (path: string): string => w.git('show', `refs/ralph/demo/attempts/${n}:${path}`)
         expect([kept('src/b.txt'), kept('src/new.txt'), kept('hidden')]).toEqual([
           text,
@@ -170,6 +170,29 @@ describe.each<Strategy>(['branch', 'stash'])('O15: the very bytes (%s)', (strate
       await checkpoints.ensure('1')
     },
   )
+
+  it('G27: committed files whose line ends are not those that git would write: as they were; and none looks changed', async () => {
+    const w = world()
+    w.git('config', 'core.autocrlf', 'true')
+    w.write('lf.txt', 'a\nb\n')
+    w.write('crlf.txt', 'a\r\nb\r\n')
+    w.write('mixed.txt', 'a\r\nb\n')
+    execFileSync('sh', ['-c', 'git add -A; git commit -qm ends'], { cwd: w.dir, env: w.env, stdio: 'ignore' })
+    w.write('src/b.txt', 'mine\n')
+    const before = w.git('status', '--porcelain')
+    const checkpoints = w.checkpoints(strategy, { env: w.env })
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    for (const path of ['lf.txt', 'crlf.txt', 'mixed.txt']) rmSync(join(w.dir, path))
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    await checkpoints.ensure('1')
+    const ends = (): string[] => ['lf.txt', 'crlf.txt'].map((path) => bytes(w, path))
+    expect(ends()).toEqual(['a\nb\n', 'a\r\nb\r\n'])
+    await checkpoints.finish('cleanup')
+    expect(ends()).toEqual(['a\nb\n', 'a\r\nb\r\n'])
+    expect(w.git('status', '--porcelain')).toBe(before)
+  })
 
   it('M1: what the filter hides from git comes back too', async () => {
     const w = world()

@@ -77,8 +77,8 @@ describe('cleanup', () => {
     await expect(checkpoints.finish('cleanup')).rejects.toThrow()
     const theirs = w.git('commit-tree', '-p', 'ralph/demo', '-m', 'theirs', 'ralph/demo^{tree}').trim()
     w.git('update-ref', 'refs/heads/ralph/demo', theirs)
-    const message = await checkpoints.recover()
-    const [, ref = 'none'] = /not brought: \w+ \(theirs\); it is kept as (\S+):/.exec(message) ?? []
+    const { said: message } = await checkpoints.recover()
+    const [, ref = 'none'] = /not brought: \w+ \(theirs\); it is kept as (\S+):/.exec(message ?? '') ?? []
     expect(w.git('rev-parse', ref).trim()).toBe(theirs)
     expect([branches(w), w.read('work.txt')]).toEqual([['main'], 'w'])
   })
@@ -225,6 +225,32 @@ describe('cleanup', () => {
     expect(w.git('cat-file', 'blob', blob)).toBe(latest)
   })
 
+  it.each(['cleanup', 'squash'] as const)(
+    'found by an attack: a sparse checkout that the user made after the loop: %s touches nothing, and works when it is off',
+    async (choice) => {
+      const w = world()
+      w.write('far/away.txt', 'far\n')
+      w.git('add', '-A')
+      w.git('commit', '-qm', 'far')
+      const checkpoints = await loop(w, () => {
+        w.write('src/b.txt', 'work\n')
+        w.write('near/new.txt', 'new\n')
+      })
+      w.git('sparse-checkout', 'set', 'openspec')
+      const before = picture(w)
+      await expect(checkpoints.finish(choice)).rejects.toMatchObject({
+        code: 'finish_conflict',
+        message: expect.stringMatching(/leaves out files: far\/away\.txt, .*near\/new\.txt/),
+        hint: expect.stringMatching(`git sparse-checkout disable.*--${choice} again`),
+      })
+      expect(picture(w)).toEqual(before)
+      w.git('sparse-checkout', 'disable')
+      await checkpoints.finish(choice, 'work')
+      expect(w.read('src/b.txt') + w.read('near/new.txt') + w.read('far/away.txt')).toBe('work\nnew\nfar\n')
+      expect(w.git('status', '--short')).toBe(choice === 'squash' ? '' : ' M src/b.txt\n?? near/\n')
+    },
+  )
+
   it('G7: returns to a detached commit', async () => {
     const w = world()
     const commit = w.git('rev-parse', 'HEAD')
@@ -347,7 +373,7 @@ describe('cleanup', () => {
       exitCode: 1,
     })
     expect(picture(w)).toEqual(before)
-    expect(await checkpoints.recover()).toBe('')
+    expect(await checkpoints.recover()).toEqual({})
   })
 
   it('G13: changes of the user that the merge would overwrite are in the way: nothing is touched', async () => {

@@ -32,7 +32,7 @@ describe.skipIf(process.platform !== 'linux')('section 6.9: whose lock is it', (
     editor.kill()
     await once(editor, 'exit')
     rmSync(lock)
-    expect(await w.checkpoints().recover()).toContain('completed')
+    expect((await w.checkpoints().recover()).said).toContain('completed')
   })
 
   it('L: one that somebody left during an attempt is moved away, and nobody is blamed for it', async () => {

@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { packLoose } from '../../../src/adapters/git/formats/pack.ts'
+import { refLocks } from '../../../src/adapters/git/formats/ref-files.ts'
+import { readAliases } from '../../../src/adapters/git/refs/aliases.ts'
 import { compareRefs, readRefs } from '../../../src/adapters/git/refs/refs.ts'
 import { makeWorld, type World } from './world.ts'
 
@@ -95,16 +97,47 @@ describe('what a long run leaves in the git directory', () => {
     vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
     try {
       w.git('branch', 'theirs')
+      w.git('branch', 'folder/theirs')
       const before = await readRefs(w.gitPort)
       expect((await readRefs(w.gitPort)).all).toBe(before.all)
       const other = w.git('commit-tree', 'HEAD^{tree}', '-m', 'other').trim()
       writeFileSync(join(w.dir, '.git', 'refs', 'heads', 'theirs'), `${other}\n`)
       const now = await readRefs(w.gitPort, true)
-      expect(compareRefs(before.all, now.all).moved).toEqual([
-        { name: 'refs/heads/theirs', from: before.head.commit, to: other },
-      ])
+      expect(compareRefs(before.all, now.all)).toEqual({
+        moved: [{ name: 'refs/heads/theirs', from: before.head.commit, to: other }],
+        deleted: [],
+        created: [],
+      })
       w.git('branch', '-D', 'theirs')
       expect((await readRefs(w.gitPort)).all['refs/heads/theirs']).toBe(undefined)
+    } finally {
+      vi.useRealTimers()
+    }
+  })
+
+  test('of folders with refs at rest, what comes, goes or becomes another name is noticed, and a lock too', async () => {
+    vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 10_000 })
+    try {
+      const head = w.git('rev-parse', 'HEAD').trim()
+      for (const name of ['group/one', 'group/two', 'other/one']) w.git('branch', name)
+      w.git('pack-refs', '--all')
+      const newer = w.git('commit-tree', 'HEAD^{tree}', '-m', 'newer').trim()
+      for (const name of ['group/one', 'group/two']) w.git('update-ref', `refs/heads/${name}`, newer)
+      const folder = join(w.dir, '.git', 'refs', 'heads', 'group')
+      const now = async (name: string): Promise<string | undefined> =>
+        (await readRefs(w.gitPort)).all[`refs/heads/group/${name}`]
+      expect([await now('one'), await now('two'), refLocks(w.gitPort)]).toEqual([newer, newer, []])
+      rmSync(join(folder, 'one'))
+      expect([await now('one'), await now('two')]).toEqual([head, newer])
+      writeFileSync(join(folder, 'two.lock'), '')
+      expect(refLocks(w.gitPort)).toEqual([join(folder, 'two.lock')])
+      rmSync(join(folder, 'two.lock'))
+      expect(refLocks(w.gitPort)).toEqual([])
+      writeFileSync(join(folder, 'two'), 'ref: refs/heads/other/one\n')
+      expect(await readAliases(w.gitPort, true)).toEqual({ 'refs/heads/group/two': 'refs/heads/other/one' })
+      expect([await now('one'), await now('two')]).toEqual([head, undefined])
+      rmSync(folder, { recursive: true })
+      expect([await now('one'), await now('two')]).toEqual([head, head])
     } finally {
       vi.useRealTimers()
     }

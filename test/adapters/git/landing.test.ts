@@ -4,19 +4,21 @@ import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import {
   carryHome,
-  closeScratchTree,
-  commitScratch,
   landedRef,
   landingBase,
   markedCommit,
   mergeSince,
   moveLanded,
-  openScratchTree,
-  setUpPaths,
   startOf,
-  strayPaths,
   wasIn,
 } from '../../../src/adapters/git/landing/landing.ts'
+import {
+  closeScratchTree,
+  commitScratch,
+  openScratchTree,
+  setUpPaths,
+  strayPaths,
+} from '../../../src/adapters/git/landing/scratch.ts'
 import { worldOfTest } from './world.ts'
 import type { World } from './world.ts'
 

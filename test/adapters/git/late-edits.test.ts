@@ -6,6 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest'
 import { applyTrees } from '../../../src/adapters/git/landing/apply.ts'
 import { gitIn } from '../../../src/adapters/git/git.ts'
 import { findRepository } from '../../../src/adapters/git/repository.ts'
+import type { Checkpoints } from '../../../src/ports.ts'
 import { makeWorld, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -258,5 +259,61 @@ describe('O3, found by torture: files that ralph is about to write, remove or br
     expect(await apply()).toEqual(['folder', 'folder/in it'])
     expect(readFileSync(join(w.root, 'elsewhere/in it'), 'utf8')).toBe('not in the repository\n')
     expect(w.read('changed')).toBe('changed: two\n')
+  })
+})
+
+describe('C1, found by torture (810/28): a user who switches to another branch just as git looks', () => {
+  /** The switch comes right before the first `git status` of ralph's after `done` was removed. */
+  async function withSwitch(): Promise<{ w: World; done: string; checkpoints: Checkpoints }> {
+    const w = makeWorld()
+    worlds.push(w)
+    const [bin, done, path] = [join(w.root, 'bin'), join(w.root, 'done'), w.env['PATH'] ?? '']
+    mkdirSync(bin)
+    writeFileSync(done, '')
+    const late = `case "$*" in *' status '*) [ -e '${done}' ] || { : > '${done}'; env -i PATH="$PATH" git -C '${w.dir}' switch -q main; };; esac`
+    const shim = `#!/bin/sh\nexport PATH='${path}'\n${late}\nexec git "$@"\n`
+    writeFileSync(join(bin, 'git'), shim, { mode: 0o755 })
+    const settings = { timeoutMs: 30_000, env: { ...w.env, PATH: `${bin}:${path}` } }
+    w.write('a.txt', 'not committed by the user\n')
+    w.write('mine.txt', 'new, of the user\n')
+    const git = gitIn(await findRepository(w.dir, settings), settings)
+    const checkpoints = w.checkpoints('branch', { clock: { now: () => Date.now() }, git })
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('agent.txt', 'by the agent\n')
+    return { w, done, checkpoints }
+  }
+
+  it('before a story: nothing is taken for an edit, and all is back', async () => {
+    const { w, done, checkpoints } = await withSwitch()
+    await checkpoints.keep(1, true)
+    await checkpoints.save('1', 'checkpoint: 1')
+    rmSync(done)
+    await checkpoints.ensure('2')
+    expect(existsSync(done)).toBe(true)
+    expect(w.git('symbolic-ref', 'HEAD').trim()).toBe('refs/heads/ralph/demo')
+    expect(w.git('log', '-1', '--format=%s').trim()).toBe('checkpoint: 1')
+    expect(['a.txt', 'mine.txt', 'agent.txt'].map((name) => w.read(name))).toEqual([
+      'not committed by the user\n',
+      'new, of the user\n',
+      'by the agent\n',
+    ])
+  })
+
+  it('after an agent: the attempt fails with that reason, its work is kept and the user’s files are back', async () => {
+    const { w, done, checkpoints } = await withSwitch()
+    // Committed by the agent, or the switch would be refused.
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'work')
+    rmSync(done)
+    const { refused, commits } = await checkpoints.keep(1, true)
+    expect([existsSync(done), refused]).toEqual([true, expect.stringContaining('agent.txt')])
+    await checkpoints.restore()
+    expect(['a.txt', 'mine.txt'].map((name) => w.read(name))).toEqual([
+      'not committed by the user\n',
+      'new, of the user\n',
+    ])
+    expect(commits.map((hash) => w.git('show', `${hash}:agent.txt`))).toEqual(['by the agent\n'])
+    expect(w.git('for-each-ref', '--contains', commits[0] ?? '')).toContain('refs/ralph/demo/')
   })
 })

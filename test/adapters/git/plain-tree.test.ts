@@ -161,6 +161,50 @@ describe('a tree that is written without git', () => {
     )
   })
 
+  test('of a large index, with folders that nobody touched', async () => {
+    const w = worldOfTest()
+    const blob = w.git('rev-parse', 'HEAD:a.txt').trim()
+    const lines = Array.from({ length: 20_000 }, (_, n) => `100644 ${blob}\td${n % 90}/s${n % 3}/f${n}`)
+    const index = privateIndex(w)
+    await copyIndex(w.gitPort, join(w.dir, '.git', 'index'), index)
+    await w.gitPort.run(['update-index', '--index-info'], { index, input: `${lines.join('\n')}\n` })
+    await w.gitPort.run(['write-tree'], { index })
+    const ofGit = join(w.root, 'index-of-git')
+    for (const [present, deleted] of [
+      [['a.txt', 'd1/s1/f1', 'd7/new', 'z/y/x'], ['d2/s2/f2']],
+      [['d89/s2/f89'], ['d7/new', 'z/y/x', 'd1/s1/f1']],
+    ] as const) {
+      for (const path of present) w.write(path, `text of ${path}\n`)
+      for (const path of deleted) rmSync(join(w.dir, path), { force: true })
+      await copyIndex(w.gitPort, index, ofGit)
+      const paths = [...present, ...deleted]
+      await w.gitPort.run(['update-index', '--add', '--remove', '--', ...paths], { index: ofGit })
+      const expected = await w.gitPort.line(['write-tree'], { index: ofGit })
+      expect(await writePlainTree(w.gitPort, index, { present, deleted })).toBe(expected)
+      const listed = (file: string): Promise<string> => w.gitPort.line(['ls-files', '-s'], { index: file })
+      expect(await listed(index)).toBe(await listed(ofGit))
+      // It knows its trees: none has to be made again.
+      expect(await w.gitPort.line(['write-tree'], { index })).toBe(expected)
+    }
+    // Beside each other: none gets what another has read.
+    const copies = [0, 1, 2, 3].map((n) => join(w.root, `copy-${n}`))
+    for (const copy of copies) await copyIndex(w.gitPort, index, copy)
+    const trees = await Promise.all(
+      copies.map(async (copy, n) => {
+        w.write(`d${n}/beside`, `${n}\n`)
+        return await writePlainTree(w.gitPort, copy, { present: [`d${n}/beside`], deleted: [] })
+      }),
+    )
+    for (const [n, copy] of copies.entries()) {
+      await copyIndex(w.gitPort, index, ofGit)
+      await w.gitPort.run(['update-index', '--add', '--', `d${n}/beside`], { index: ofGit })
+      expect(trees[n]).toBe(await w.gitPort.line(['write-tree'], { index: ofGit }))
+      expect(await w.gitPort.line(['write-tree'], { index: copy })).toBe(trees[n])
+    }
+    for (const path of ['d3', 'd4/s1/f4/x'])
+      expect(await writePlainTree(w.gitPort, index, { present: [path], deleted: [] })).toBeUndefined()
+  })
+
   test('an edit of the same size and time as what its index holds is seen', async () => {
     const w = worldOfTest()
     w.write('a.txt', 'two\n')

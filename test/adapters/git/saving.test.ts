@@ -31,14 +31,14 @@ async function attempted(strategy: Strategy): Promise<{
   await w.note(iteration)
   w.write('work.txt', 'work\n')
   const { tree, refused } = await checkpoints.keep(1, true)
-  expect(refused).toBe('')
+  expect(refused).toBe(undefined)
   return { checkpoints, tree }
 }
 
 describe.each<Strategy>(['branch', 'stash'])('O14: between the gates and the checkpoint (%s)', (strategy) => {
   it('M6: the tree that passed is saved', async () => {
     const { checkpoints, tree } = await attempted(strategy)
-    expect(await checkpoints.look(tree)).toEqual({ tree, stirred: [], lost: '' })
+    expect(await checkpoints.look(tree)).toEqual({ tree, stirred: [], lost: undefined })
     const saved = await checkpoints.save('1', 'checkpoint: 1', { tree, isBinding: true, mayDiffer: '' })
     expect(saved).toMatchObject({ changed: true })
     expect(w.git('rev-parse', `${saved.commit}^{tree}`).trim()).toBe(tree)
@@ -49,7 +49,7 @@ describe.each<Strategy>(['branch', 'stash'])('O14: between the gates and the che
     const before = w.git('rev-parse', 'refs/ralph/demo/checkpoint')
     w.write('work.txt', 'broken\n')
     const saved = await checkpoints.save('1', 'checkpoint: 1', { tree, isBinding: true, mayDiffer: '' })
-    expect(saved.refused).toMatchObject({ stirred: ['work.txt'], lost: '' })
+    expect(saved.refused).toMatchObject({ stirred: ['work.txt'], lost: undefined })
     expect(w.git('rev-parse', 'refs/ralph/demo/checkpoint')).toBe(before)
     const now = saved.refused?.tree ?? ''
     const again = await checkpoints.save('1', 'checkpoint: 1', { tree: now, isBinding: true, mayDiffer: '' })

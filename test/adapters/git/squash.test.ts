@@ -140,6 +140,79 @@ describe('finish --squash', () => {
     expect([w.read('one.txt'), w.read('src/b.txt')]).toEqual(['1', 'loop\n'])
   })
 
+  it.each(['git stash -qu', 'git reset -q --hard; git clean -fdq'])(
+    'G10: a hook that takes the work away (%s) and lets an empty commit pass: all of it is there again, and the printed command adds it',
+    async (body) => {
+      const w = world()
+      w.write('a.txt', 'not committed\n')
+      const checkpoints = await loop(w)
+      hook(w, 'pre-commit', body)
+      const { refused } = await checkpoints.finish('squash', message)
+      expect(refused?.why).toMatch(/^a hook left one\.txt, src\/b\.txt, two\.txt out of the commit/)
+      rmSync(join(w.dir, '.git/hooks/pre-commit'))
+      execSync(/uncommitted: (.*)$/.exec(refused?.hint ?? '')?.[1] ?? 'false', { cwd: w.dir, env: w.env })
+      expect(w.git('show', '--name-only', '--format=').trim().split('\n')).toEqual([
+        'one.txt',
+        'src/b.txt',
+        'two.txt',
+      ])
+      expect([w.git('status', '--porcelain'), w.read('a.txt')]).toEqual([' M a.txt\n', 'not committed\n'])
+    },
+  )
+
+  it.each([
+    ['pre-commit', 'git checkout -q -b other', 'other'],
+    ['post-commit', 'git branch -m main trunk', 'trunk'],
+  ])('G10: a %s hook leaves the branch (%s): the commit is told where it is', async (name, body, there) => {
+    const w = world()
+    const checkpoints = await loop(w)
+    hook(w, name, body)
+    const report = await checkpoints.finish('squash', message)
+    expect(w.git('rev-parse', there).trim()).toBe(report.commit)
+    expect(report.message).toMatch(
+      new RegExp(`^the work is one commit on ${there} \\(not on main: a hook of yours left it\\), `),
+    )
+  })
+
+  it('G10: a commit that a hook makes on top of it is not undone by the index', async () => {
+    const w = world()
+    w.write('staged.txt', 's')
+    w.git('add', 'staged.txt')
+    const checkpoints = await loop(w)
+    const more = 'echo entry > CHANGELOG; echo bumped >> src/b.txt; git add CHANGELOG src/b.txt'
+    hook(w, 'post-commit', `[ -e CHANGELOG ] && exit; ${more}; git commit -qm changelog`)
+    const report = await checkpoints.finish('squash', message)
+    expect(report.commit).toBe(w.git('rev-parse', 'HEAD^').trim())
+    expect(w.git('status', '--porcelain')).toBe('A  staged.txt\n')
+  })
+
+  it('G10: a commit of a hook with the index of before takes the work out again: that is said, and the printed command mends it', async () => {
+    const w = world()
+    w.write('a.txt', 'not committed\n')
+    const checkpoints = await loop(w)
+    const more = 'unset GIT_INDEX_FILE; echo entry > CHANGELOG; git add CHANGELOG; git commit -qm changelog'
+    hook(w, 'post-commit', `[ -e CHANGELOG ] && exit; ${more}`)
+    const { refused } = await checkpoints.finish('squash', message)
+    expect(refused?.why).toMatch(/^the commit \w+, which .* takes one\.txt, src\/b\.txt, two\.txt out again$/)
+    execSync(/uncommitted: (.*)$/.exec(refused?.hint ?? '')?.[1] ?? 'false', { cwd: w.dir, env: w.env })
+    expect(w.git('diff', 'HEAD^', 'HEAD', '--name-only')).toBe('CHANGELOG\n')
+    expect(w.git('status', '--porcelain')).toBe(' M a.txt\n')
+  })
+
+  it('G10: a hook that switches and refuses: the printed command commits on the branch that the user came from', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    hook(w, 'pre-commit', 'git checkout -q -b other; exit 1')
+    const { refused } = await checkpoints.finish('squash', message)
+    rmSync(join(w.dir, '.git/hooks/pre-commit'))
+    expect(refused?.hint).toContain('A hook of yours has switched to another branch.')
+    execSync(/then: (.*)$/.exec(refused?.hint ?? '')?.[1] ?? 'false', { cwd: w.dir, env: w.env })
+    expect([w.git('log', '--format=%s', 'main'), w.git('status', '--porcelain')]).toEqual([
+      'Demo\nfirst\n',
+      '',
+    ])
+  })
+
   it('F37: what the user had not committed is not committed now, and what was staged is staged', async () => {
     const w = world()
     w.write('a.txt', 'one\nmine\n')

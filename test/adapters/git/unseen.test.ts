@@ -128,4 +128,38 @@ describe.each<Strategy>(['branch', 'stash'])('what git does not see (%s)', (stra
     expect(w.read('far/kept.txt') + w.read('src/b.txt')).toBe('kept\ntwo\n')
     expect(w.git('show', 'refs/ralph/demo/attempts/1:far/away.txt')).toBe('written by the agent\n')
   })
+
+  it.each(['disable', 'set far', 'set --no-cone /far/'])(
+    'L: sparse checkout: what `sparse-checkout %s` of a failed attempt brought is left out again',
+    async (deed) => {
+      const w = world()
+      w.write('far/away.txt', 'far\n')
+      w.write('far/kept.txt', 'kept\n')
+      w.git('add', '-A')
+      w.git('commit', '-qm', 'far')
+      w.git('sparse-checkout', 'set', 'src')
+      w.write('far/kept.txt', 'kept\n')
+      w.write('src/b.txt', 'edited by the user\n')
+      const checkpoints = await begun(w, strategy)
+      const files = (): string => sh(w, 'find . -path ./.git -prune -o -type f -print | sort')
+      const before = files()
+      sh(w, `git sparse-checkout ${deed} 2>&1`)
+      await checkpoints.keep(1)
+      await checkpoints.restore()
+      await checkpoints.ensure('1')
+      expect(files()).toBe(before)
+      expect(w.read('src/b.txt')).toBe('edited by the user\n')
+      expect(sh(w, 'git ls-files -t far/away.txt; git sparse-checkout list')).toBe('S far/away.txt\nsrc\n')
+    },
+  )
+
+  it('G2: a folder that holds only empty ones keeps its permissions', async () => {
+    const w = world()
+    sh(w, 'mkdir -m 750 outer; mkdir -m 700 outer/empty')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'rm -r outer')
+    await checkpoints.keep(1)
+    await checkpoints.restore()
+    expect(sh(w, 'stat -c %a outer outer/empty')).toBe('750\n700\n')
+  })
 })

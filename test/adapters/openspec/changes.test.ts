@@ -298,7 +298,7 @@ describe('prompt', () => {
     const { deps } = await project(await tempFolder(), 'my-work')
     const source = manualSource({ ...deps, task: 'Make it fast' })
     await source.guard()
-    expect(await source.judge('')).toMatchObject({ putBack: [], lost: '' })
+    expect(await source.judge('')).toMatchObject({ putBack: [], lost: undefined })
     await source.putBack()
     expect(await source.prompt({ storyId: '', attempt: 1, attempts: 1 })).toContain('Make it fast')
   })

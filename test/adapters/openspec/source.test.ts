@@ -108,7 +108,7 @@ describe('judge', () => {
     expect(await source.judge('1')).toEqual({
       putBack: [],
       added: ['1 line was added to tasks.md (9 bytes)'],
-      lost: '',
+      lost: undefined,
       ticked: 1,
       stillOpen: 0,
       notAsked: 0,
@@ -131,7 +131,7 @@ describe('judge', () => {
       '.openspec.yaml': 'schema: other',
     })
     const { putBack, lost } = await source.judge('1')
-    expect(lost).toBe('')
+    expect(lost).toBe(undefined)
     expect(putBack.join('\n')).toMatch(/2\.1 three" belongs to another story/)
     expect(putBack.join('\n')).toMatch(/1\.1 one" was reworded/)
     for (const name of [
@@ -165,7 +165,7 @@ describe('judge', () => {
     await writeFiles(root, { 'openspec/specs/csv/spec.md': 'after', 'openspec/specs/new/spec.md': 'new' })
     const { putBack, ticked, lost } = await source.judge('1')
     expect(putBack[0]).toContain('moved to archive/2026-02-09-add-export')
-    expect({ ticked, lost }).toEqual({ ticked: 1, lost: '' })
+    expect({ ticked, lost }).toEqual({ ticked: 1, lost: undefined })
     expect(await text()).toContain('[x] 1.2 two')
     expect(await readdir(archive)).toEqual([])
     expect(await readFile(join(root, 'openspec/specs/csv/spec.md'), 'utf8')).toBe('before')
@@ -272,7 +272,7 @@ describe('hold', () => {
     const { source, tasks, text } = await makeProject()
     await source.guard()
     const held = await source.watch()
-    expect(await held('true')).toEqual({ putBack: [], lost: '' })
+    expect(await held('true')).toEqual({ putBack: [], lost: undefined })
     await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
     await edit(tasks, '1.1 one', '1.1 won')
     await writeFile(tasks, `${await text()}- [ ] 9.9 added by hand meanwhile\n`)

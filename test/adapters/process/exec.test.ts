@@ -76,7 +76,7 @@ describe.each([
     expect(await sh('kill -9 $$', 9000)).toMatchObject({ signal: 'SIGKILL', timedOut: false })
     const stop = new AbortController()
     const stopped = sh('echo $$ > begun; exec sleep 600', 99_000, { signal: stop.signal })
-    await vi.waitFor(() => expect(existsSync(join(cwd, 'begun'))).toBe(true))
+    await expect.poll(() => existsSync(join(cwd, 'begun'))).toBe(true)
     stop.abort()
     expect(await stopped).toMatchObject({ signal: 'SIGKILL', timedOut: false })
     const options = { cwd, env: process.env, timeoutMs: 9000 }
@@ -105,6 +105,6 @@ test('the small shell ends with its process, whatever ends that', async () => {
     const { stdout } = await exec(process.execPath, args, { cwd, env: process.env, timeoutMs: 60_000 })
     const pid = Number(stdout.toString())
     expect(pid).toBeGreaterThan(1)
-    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 10_000)
+    await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 120_000)
   }
 })

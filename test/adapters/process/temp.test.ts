@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { bundle } from '../../bundle.ts'
-import { makeTemp, movedInto, removeTemp, removeTemps } from '../../../src/adapters/process/temp.ts'
+import { makeTemp, movedInto, removeTemp, removeTemps, tempBase } from '../../../src/adapters/process/temp.ts'
 
 /** Root may remove everything: as root the tests go on as somebody else. Nothing is started so: a shell would take root back. */
 const nobody = 65_534
@@ -156,3 +156,12 @@ function turnOfPlainUser(...args: readonly string[]): { ended: unknown; warnings
   const { stdout } = spawnSync(process.execPath, [driver, root, ...args], { ...user, encoding: 'utf8' })
   return JSON.parse(stdout) as { ended: unknown; warnings: string[] }
 }
+
+it('R17: a TMPDIR in a work tree is no place for what ralph makes: git would take it for a change', () => {
+  const inside = join(root, 'repo', 'tmp')
+  const ofGit = join(root, 'repo', '.git', 'ralph')
+  for (const folder of [inside, ofGit]) mkdirSync(folder, { recursive: true })
+  expect(tempBase({ TMPDIR: inside })).not.toContain(root)
+  expect(tempBase({ TMPDIR: ofGit })).toBe(ofGit)
+  expect(tempBase({ TMPDIR: root })).toBe(root)
+})

@@ -68,5 +68,6 @@ export function clockAt(nowMs: number): Clock {
     monotonic: () => 0,
     stamp: () => '2026-02-09T09:00:00+00:00',
     until: () => Promise.resolve(),
+    after: () => () => undefined,
   }
 }

@@ -36,6 +36,7 @@ const clock: Clock = {
   monotonic: () => 0,
   stamp: (ms) => `${new Date(ms ?? clock.now()).toISOString().slice(0, 19)}+00:00`,
   until: () => Promise.resolve(),
+  after: () => () => undefined,
 }
 
 function usage(options: { since?: string; until?: string; by?: UsageGroup; figures?: UsageFigures } = {}) {

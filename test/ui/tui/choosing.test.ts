@@ -56,7 +56,21 @@ function reported(change: string, more: Partial<StatusReport> = {}): StatusRepor
 }
 
 const reports = [
-  reported('add-greeting', { alive: true, where: { home: '/repo' } }),
+  reported('add-greeting', {
+    alive: true,
+    where: { home: '/repo' },
+    started_at: '2026-02-07T13:55:16+01:00',
+    iterations: [iteration({ started: '2026-02-07T13:55:16+01:00', ended: '2026-02-07T14:05:16+01:00' })],
+    current: {
+      n: 2,
+      story_id: '2',
+      attempt: 1,
+      started: '2026-02-09T14:05:16+01:00',
+      base_commit: 'c'.repeat(40),
+      agent: 'claude',
+      last_activity: '2026-02-09T14:06:16+01:00',
+    },
+  }),
   reported('polish-cli'),
   reported('old-change', { updated_at: '2026-02-07T13:00:00+01:00' }),
 ]
@@ -302,6 +316,8 @@ describe('before a run', () => {
     expect(player.type('\r').model.preview?.flags).toEqual({ max_retries: '2' })
     player.type('\r\u0015x\r')
     expect(player.type('\u001B').text()).not.toContain('must be')
+    player.type('\u001B[A\u001B[A\r\u0015nobody\r')
+    expect(player.text()).toMatch(/! agent: there is no agent "nobody"\n {3}it can be: claude, codex/)
   })
 
   test('an empty field takes the change back; Esc leaves it as it was', async () => {

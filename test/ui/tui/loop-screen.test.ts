@@ -151,6 +151,29 @@ describe('reading', () => {
     expect(player.type('\u001B').text()).toContain('q stop')
   })
 
+  test('what was found stays in sight while more is said; in another tab it is looked for anew', () => {
+    const run = [...halfWay, ...talk(60)]
+    const player = playing(run, { columns: 80, rows: 24 }).type('/line 59\r')
+    expect(player.text()).toContain('1 of 1 ')
+    player.hear({ type: 'told', change, records: toldOf([...run, ...talk(40, 60)]).slice(-41) })
+    expect(player.text()).toMatch(/line 59\s/)
+    expect(player.text()).toContain('↓ 40 new lines')
+    const log = player.type('5').text()
+    expect(log).toContain('/line 59')
+    expect(log).not.toContain('1 of 1 ')
+    expect(player.type('n').text()).toContain('not found')
+  })
+
+  test('F11: words that are not found are said to be looked for in a part only, where there is more', () => {
+    const flood = { at: 432, body: { type: 'agent.message', n: 4, text: '… 500 lines left out\nline 1\n' } }
+    const player = playing([...halfWay, flood as At], { columns: 80, rows: 24 }).type('/zebra')
+    expect(player.text()).toContain('/zebra')
+    expect(player.text()).toContain('not found here; all of it: ralph logs  esc close')
+    expect(playing(halfWay, { columns: 80, rows: 24 }).type('/zebra').text()).toContain(
+      'not found  enter done',
+    )
+  })
+
   test('every tab has something to say', () => {
     const player = playing(halfWay)
     player.asked()
@@ -196,6 +219,96 @@ describe('reading', () => {
     expect(player.text()).toContain('✓ npm test')
     expect(player.text()).toContain('    ok 1'.slice(2))
   })
+})
+
+describe('what failed is in sight', () => {
+  const text = [
+    '$ npm test',
+    ...Array.from({ length: 60 }, (_, at) => `ok ${String(at)}`),
+    ' FAIL  test/greet.test.ts > greets in Hungarian',
+    "AssertionError: expected 'hello' to be 'szia'",
+    ...Array.from({ length: 60 }, (_, at) => `coverage ${String(at)}`),
+    '(exit 1, 8100 ms)',
+  ].join('\n')
+  const printed = (n: number, more = ''): Input => ({
+    type: 'loaded',
+    loaded: {
+      what: 'gate_output',
+      change,
+      output: { change_id: change, n, text: `${text}${more}\n`, is_cut: false },
+    },
+  })
+
+  test('the Gates tab opens at the failing test, not at the end; from there it scrolls', () => {
+    const player = playing(halfWay, { columns: 80, rows: 24 }).type('4').hear(printed(3))
+    expect(player.text()).toMatch(/│ ok 59 .*\n│  FAIL {2}test\/greet.test.ts > greets in Hungarian/)
+    expect(player.text()).toContain('64–80 of 128')
+    expect(player.type('\u001B[A').text()).toContain('ok 57')
+    expect(player.text()).not.toContain('new line')
+    expect(player.type('G').text()).toContain('(exit 1, 8100 ms)')
+  })
+
+  test('where the failure is in sight from the beginning, the beginning is shown', () => {
+    const player = playing(halfWay, { columns: 80, rows: 100 }).type('4')
+    const short = text.replaceAll(/ok \d+\n/g, '')
+    player.hear({
+      type: 'loaded',
+      loaded: {
+        what: 'gate_output',
+        change,
+        output: { change_id: change, n: 3, text: short, is_cut: false },
+      },
+    })
+    expect(player.hear({ type: 'resize', size: { columns: 80, rows: 24 } }).text()).toContain('From #3')
+    expect(player.text()).toContain('greets in Hungarian')
+  })
+
+  test('the gates of the next attempt are followed while they run, also by who has read those of the last', () => {
+    const player = playing(halfWay, { columns: 80, rows: 24 }).type('4').hear(printed(3)).type('g')
+    const begun = toldOf([...halfWay, { at: 432, body: { type: 'gate.started', n: 4, command: 'npm test' } }])
+    player.hear({ type: 'told', change, records: begun.slice(-2) }, printed(4, '\nstill here'))
+    expect(player.text()).toContain('still here')
+    expect(player.text()).not.toContain('FAIL')
+  })
+})
+
+test('B17: each attempt names the agent that ran it, not the one of now', () => {
+  const next = halfWay.findIndex(({ body }) => body.type === 'iteration.started' && body.n === 4)
+  const first = halfWay[0]?.body
+  if (first?.type !== 'loop.started') throw new Error('no start')
+  const start = (at: number, resumed: boolean, agent_program: string): At => ({
+    at,
+    body: { ...first, resumed, agent_program },
+  })
+  const run = [start(0, false, 'fail.sh'), ...halfWay.slice(1, next), start(416, true, 'q.sh')]
+    .concat(halfWay.slice(next))
+    .map(({ at, body }): At =>
+      body.type === 'iteration.started' ? { at, body: { ...body, agent: 'command' } } : { at, body },
+    )
+  const text = playing(run).text()
+  expect(text).toMatch(/#3 ─+ fail\.sh {2}14:03:53/)
+  expect(text).toMatch(/#4 ─+ q\.sh {2}14:06:56/)
+})
+
+test('B17: in the Tasks tab a story has the mark that it has beside it', () => {
+  const failed = halfWay.findIndex(({ body }) => body.type === 'iteration.started' && body.n === 4)
+  const end = whole.at(-1)
+  if (end?.body.type !== 'complete') throw new Error('no end')
+  const body = { ...end.body, status: 'stuck', stop_reason: 'retries', exit_code: 3 } as const
+  const player = playing([...halfWay.slice(0, failed - 1), { at: 668, body }])
+    .read()
+    .type('\u001B\u001B')
+    .type('2')
+  const stories = (player.model.loop?.state?.stories ?? []).map(({ id, title, status }) => ({
+    id,
+    title,
+    status,
+    tasks: [],
+  }))
+  const now = { change_id: change, n: 3, is_cut: false, orphan_pids: [], stories, patch: '' }
+  player.hear({ type: 'loaded', loaded: { what: 'so_far', change, now } })
+  expect(player.text().match(/✕ 3 Languages/g)).toHaveLength(2)
+  expect(player.text()).not.toContain('▸')
 })
 
 describe('control', () => {
@@ -282,6 +395,13 @@ describe('control', () => {
     expect(player.later(5).text()).toContain('in 12m 00s')
     player.asked()
     expect(player.type('s').asked()).toEqual([{ do: 'skip_wait', change }])
+    // Nobody is asked by the wait's end alone.
+    player.model = {
+      ...player.model,
+      loop: { ...loop, state: { ...state, pause: true } as typeof loop.state },
+    }
+    expect(player.text()).toMatch(/‖ usage limit reached: over in .* · paused, p continues/)
+    expect(player.text()).toContain('‖ paused')
   })
 
   test('s without a wait says so', () => {
@@ -306,6 +426,11 @@ describe('control', () => {
     expect(player.type('q').text()).toContain('[Agent]')
     expect(player.asked()).not.toContainEqual(stop)
   })
+})
+
+test('what the help says of the mouse is whole on a small screen, too', () => {
+  const text = playing(halfWay, { columns: 60, rows: 24 }).type('?').text()
+  expect(text.replaceAll(/[│\s]+/g, ' ')).toContain('Hold Shift (Option on a Mac) to select text.')
 })
 
 test('? on a run that has ended: the keys that work there, and no others', () => {
@@ -427,14 +552,16 @@ describe('the end', () => {
     const player = playing(stopped(halfWay)).read()
     player.asked()
     const act = { do: 'start', change, how: 'resume', flags: {} } as const
-    expect(player.type('a').asked()).toEqual([act])
     expect(player.type('a').asked()).toEqual([])
+    expect(player.text()).toContain('enter start the agent again')
+    expect(player.type('\r').asked()).toEqual([act])
+    expect(player.type('a\r').asked()).toEqual([])
     player.hear({ type: 'failed', act, message: 'No agent is there', hint: 'Install one.', exitCode: 6 })
     expect(player.text()).toContain('! No agent is there. Install one.')
-    expect(player.type('a').asked()).toEqual([act])
+    expect(player.type('a\r').asked()).toEqual([act])
     player.hear({ type: 'started', change })
     expect(player.model.at).toBe('loop')
-    expect(playing(whole).read().text()).not.toContain('a again')
+    expect(playing(whole).read().text()).not.toContain('a try again')
   })
 
   test('a goes on also where nothing was kept, and after a choice, for ralph resume does', () => {
@@ -444,12 +571,35 @@ describe('the end', () => {
     )
     const player = playing(cleaned).read()
     player.asked()
-    expect(player.text()).toContain('a again')
-    expect(player.type('a').asked()).toEqual([act])
+    expect(player.text()).toContain('a try again')
+    expect(player.type('a\r').asked()).toEqual([act])
     const chosen = playing(stopped(halfWay)).read().type('c\r')
     chosen.hear({ type: 'said', act: 'finish', message: 'The work is on main, uncommitted.' })
     chosen.asked()
-    expect(chosen.type('a').asked()).toEqual([act])
+    expect(chosen.type('a\r').asked()).toEqual([act])
+  })
+
+  test('F28: a command that was meant for the shell starts no agent: after an a only Enter does', () => {
+    for (const typed of ['clear; ralph status\r', 'cat a.txt\r']) {
+      const player = playing(stopped(halfWay)).read().type('\u001B')
+      player.asked()
+      const acts = player.type(typed).asked()
+      expect(acts.filter((act) => act.do === 'start')).toEqual([])
+    }
+  })
+
+  test('F28: a line for the shell chooses nothing, nor does the Enter after it; one letter and Enter do', () => {
+    for (const typed of ['ls', 'sudo ls', 'git checkout main', 'als', 'c c']) {
+      const player = playing(stopped(halfWay)).read()
+      player.asked()
+      expect(player.type(typed).text(), typed).toContain('Typed for the shell? esc leaves the question')
+      expect(player.type('\r').asked(), typed).toEqual([])
+      expect(player.text()).toContain('› keep')
+      expect(player.text()).toContain('↑↓ choose')
+    }
+    const player = playing(stopped(halfWay)).read()
+    player.asked()
+    expect(player.type('s\r').asked()).toEqual([{ do: 'finish', change, choice: 'squash' }])
   })
 
   describe('a manual loop whose agent says that it is done', () => {
@@ -510,7 +660,7 @@ describe('the end', () => {
     const saved = halfWay.findIndex(({ body }) => body.type === 'gate.started')
     const player = playing(stopped(halfWay.slice(0, saved))).read()
     expect(player.model.ending?.stage).toBe('result')
-    expect(player.text()).toContain('a again')
+    expect(player.text()).toContain('a continue')
     expect(player.text()).not.toContain('keep')
   })
 
@@ -525,23 +675,20 @@ describe('the end', () => {
     )
   })
 
-  test('what each story took is what ralph report says: gates too, and no attempt that a limit ended', () => {
+  test('what each story took is what ralph report says: gates too, and every attempt that has a number', () => {
     const player = playing(whole).read().type('\u001B')
     const state = player.model.loop?.state
-    const iterations = (state?.iterations ?? []).map((each) =>
-      each.n === 3 ? { ...each, verdict: 'limit' as const } : each,
-    )
     const report = runReport({
       change_id: change,
       status: 'done',
       reason: '',
       stories: state?.stories ?? [],
-      iterations,
+      iterations: state?.iterations ?? [],
       gates_ms: new Map([[1, 60_000]]),
     })
     player.hear({ type: 'loaded', loaded: { what: 'report', change, report } })
     expect(player.text()).toMatch(/Language table +1 attempt +3m 01s/)
-    expect(player.text()).toMatch(/Languages +1 attempt /)
+    expect(player.text()).toMatch(/Languages +2 attempts /)
   })
 
   test('what cannot be carried out is said, and can be chosen again', () => {
@@ -589,15 +736,15 @@ describe('the end', () => {
     expect(player.text()).not.toContain('git status')
   })
 
-  test('what is left over is on the result: tasks for a person, and attempts that are kept', () => {
+  test('the result names the tasks for a person, and says once how to see what was undone', () => {
     const run = whole.map(({ at, body }): At =>
       body.type === 'plan.read'
         ? { at, body: { ...body, human_tasks: ['5.1 Ask the lawyers'] } }
         : { at, body },
     )
     const player = playing(run).hear(loaded).read().type('\u001B')
-    expect(player.text()).toContain('! for you: 5.1 Ask the lawyers')
-    expect(player.text()).toContain('↺ 1 attempt undone and kept: ralph attempts add-greeting')
+    expect(player.text()).toMatch(/Left for you .*\n│ {3}! 5\.1 Ask the lawyers/)
+    expect(player.text().match(/ralph attempts add-greeting/g)).toHaveLength(1)
     expect(player.text()).toContain('3 files changed against the start, in 4 commits')
   })
 
@@ -618,6 +765,57 @@ describe('the end', () => {
     const words = quit?.do === 'quit' ? quit.words : []
     expect(words.join('\n')).toContain('ralph finish add-greeting --cleanup')
     expect(Math.max(...words.map((line) => line.length))).toBeLessThan(60)
+  })
+
+  test('B9: a run that ended long ago says where its work went, not that it is uncommitted still', () => {
+    const end = whole.at(-1)?.body
+    if (end?.type !== 'complete') throw new Error('no end')
+    const finished: At = {
+      at: 700,
+      body: {
+        type: 'loop.finished',
+        choice: 'cleanup',
+        ok: true,
+        message: 'everything is on main, uncommitted',
+        commit: undefined,
+      },
+    }
+    const records = toldOf([
+      ...whole.slice(0, -1),
+      finished,
+      { at: 700, body: { ...end, choice: 'cleanup' } },
+    ])
+    const player = new Player({ at: 'loop', change, isOwn: false })
+    const events = records.filter(({ type }) => type === 'event')
+    const state = events.at(-1)?.state ?? initialState(change)
+    const cursor = { run: 'r', record: 0, talk: 0 }
+    player.hear({
+      type: 'told',
+      change,
+      records: [...events, { type: 'loop', loop: 'ended', state, cursor }],
+    })
+    expect(player.type('\r').text()).toContain('Everything was brought to main, uncommitted.')
+    expect(player.text()).toMatch(/look +ralph diff --all add-greeting/)
+    expect(player.text()).not.toContain('ralph finish')
+  })
+
+  test('the log says why a run ended once', () => {
+    const message = "Story 3 failed 4 times; last: npm test failed: expected 'hello' to be 'szia'"
+    const records = [
+      ...halfWay,
+      { at: 668, body: { type: 'error', code: 'retries', message, hint: '' } } as const,
+      { at: 668, body: { ...whole.at(-1)?.body, status: 'stuck', reason: message } as At['body'] },
+    ]
+    const player = playing(records).read().type('\u001B\u001B').type('5')
+    expect(player.text()).toContain('✕ the loop ended: stuck. Story 3 failed 4 times')
+    expect(player.text()).not.toContain('error:')
+  })
+
+  test('what must not be missed is there before anything is chosen', () => {
+    const message = '#4 changed what a gate runs: test/greet.mjs'
+    const warned: At = { at: 667, body: { type: 'warning', code: 'gate_changed', message } }
+    const run = [...whole.slice(0, -1), warned, ...whole.slice(-1)]
+    expect(playing(run, { columns: 80, rows: 24 }).text()).toContain(`note: ${message}`)
   })
 
   test('a run that failed says first which story and why', async () => {

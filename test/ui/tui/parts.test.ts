@@ -2,7 +2,11 @@
 import { describe, expect, test } from 'vitest'
 import type { StorySummary } from '../../../src/core/event.ts'
 import { initialState } from '../../../src/core/state.ts'
+import { storyName, storyTitle } from '../../../src/ui/print/describe.ts'
+import { leaveBytes, orphanedBytes } from '../../../src/ui/print/modes.ts'
 import { editorLine, editorOf } from '../../../src/ui/tui/editor.ts'
+import { attemptLines } from '../../../src/ui/tui/feed-lines.ts'
+import { emptyFeed, fed } from '../../../src/ui/tui/feed.ts'
 import { forecastOf, forecastWords } from '../../../src/ui/tui/forecast.ts'
 import { shownPart } from '../../../src/ui/tui/frame.ts'
 import { keysOf } from '../../../src/ui/tui/keys.ts'
@@ -43,6 +47,11 @@ describe('where one reads', () => {
     expect(words(logged([], [lifted, over]))).toEqual(['the pause is over'])
     expect(words(logged(logged([], [lifted]), [over]))).toEqual(['the pause is over'])
     expect(words(logged([], [over]))).toEqual(['the wait is over'])
+  })
+
+  test('an attempt that changed nothing is not called undone', () => {
+    const reverted = event({ type: 'checkpoint.reverted', n: 1, commit: 'c', files: [] })
+    expect(logged([], [reverted]).map(({ what }) => what)).toEqual(['nothing had changed'])
   })
 })
 
@@ -207,4 +216,46 @@ describe('what is left', () => {
   test('is said in hours where it is long', () => {
     expect(words(state([took(1, 40), took(2, 50)], 6))).toBe('about 4–5 h left')
   })
+})
+
+test('a story is called by its number and its title: a title that begins with a digit is whole, a manual loop has no number', () => {
+  const names = [
+    ['2', '2FA for all', '2 2FA for all', '2FA for all'],
+    ['1', '1. One', '1. One', 'One'],
+    ['3', 'Three', '3 Three', 'Three'],
+    ['1', '12 factors', '1 12 factors', '12 factors'],
+    ['manual', 'manual page: polish it', 'manual page: polish it', 'manual page: polish it'],
+    ['4', '', '4', '4'],
+  ] as const
+  for (const [id, title, name, alone] of names)
+    expect([storyName(id, title), storyTitle(id, title)]).toEqual([name, alone])
+})
+
+test('the alternate screen is empty when it is left: tmux puts it among the user’s lines where the window was resized', () => {
+  expect(leaveBytes.indexOf('\u001B[2J')).toBeLessThan(leaveBytes.indexOf('\u001B[?1049l'))
+  expect(leaveBytes).toContain('\u001B[2J')
+  // Whoever does it for a program that was killed cannot know which screen is shown.
+  expect(orphanedBytes).not.toContain('\u001B[2J')
+})
+
+test("F1: that a gate fails without the agent's work, too, stands in the attempt that is about to be paid", () => {
+  const attempt = event({
+    type: 'iteration.started',
+    n: 2,
+    story_id: '1',
+    attempt: 2,
+    attempts: 4,
+    max_iterations: 8,
+    agent: 'claude',
+    base_commit: '',
+    log_file: '',
+  })
+  const baseline = { n: 2, command: 'npm test' } as const
+  const ended = event({ type: 'baseline.ended', ...baseline, outcome: 'same', duration_ms: 1, reason: 'no' })
+  const { feed } = fed(emptyFeed, [attempt, event({ type: 'baseline.started', ...baseline }), ended])
+  const lines = feed.attempts
+    .flatMap((each) => attemptLines(each, { width: 76, worktree: '' }))
+    .map((each) => each.map(({ text }) => text).join(''))
+  expect(lines.join('\n')).toContain("! npm test fails in the same way without the agent's work")
+  expect(lines.at(-1)).toContain('Stop, fix it, then ralph resume')
 })

@@ -3,13 +3,13 @@ import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 import { reduce } from '../../../src/core/loop.ts'
 import { initialState } from '../../../src/core/state.ts'
 import type { Told } from '../../../src/ports.ts'
+import { plain } from '../../../src/ui/io.ts'
 import type { Act, Input } from '../../../src/ui/tui/inputs.ts'
 import type { Key } from '../../../src/ui/tui/keys.ts'
 import { keysOf } from '../../../src/ui/tui/keys.ts'
 import { textOf } from '../../../src/ui/tui/spans.ts'
 import { opened, update, view } from '../../../src/ui/tui/view-model.ts'
 import type { Entry, Model } from '../../../src/ui/tui/view-model.ts'
-import picocolors from 'picocolors'
 import { iteration, started } from '../events.ts'
 
 export const startMs = Date.parse('2026-02-09T14:00:00+01:00')
@@ -136,7 +136,6 @@ function closing(attempted: Attempted): readonly At[] {
       commits: [],
       changed: true,
       history_rewritten: false,
-      spec_lost: '',
       ticked: 2,
       still_open: 0,
       not_asked: 0,
@@ -272,7 +271,7 @@ export class Player {
 
   constructor(entry: Entry, size = { columns: 120, rows: 35 }) {
     const world = { size, nowMs: startMs + 440_000, place: '~/src/greeter' }
-    const sheet = { paint: picocolors.createColors(false), columns: size.columns }
+    const sheet = { paint: plain, columns: size.columns }
     const begun = opened(entry, world, sheet)
     this.model = begun.model
     this.acts.push(...begun.acts)

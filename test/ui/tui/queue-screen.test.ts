@@ -31,6 +31,7 @@ const report: QueueReport = {
   target: 'main',
   target_commit: hash,
   landed_commit: `2${hash.slice(1)}`,
+  take: 'ralph queue pull',
   alive: true,
   max_cost_usd: 40,
   entries: [
@@ -69,6 +70,26 @@ describe('the queue on its screen', () => {
     async (columns, rows) => {
       const file = `./golden/queue-${String(columns)}x${String(rows)}.txt`
       await expect(own({ columns, rows }).type('\u001B[B\u001B[B\u001B[B').text()).toMatchFileSnapshot(file)
+    },
+  )
+
+  test.each([60, 64, 70, 76, 80, 90])(
+    'F13: at %i columns no command that is to be copied is broken',
+    (columns) => {
+      const hints = [
+        'Its output: .git/ralph/queue/logs/add-two-factor.log. Fix it on ralph/add-two-factor, then: ralph queue retry add-two-factor',
+        'Bring it back: git branch ralph/add-two-factor refs/ralph/a/checkpoint; then: ralph queue retry add-two-factor',
+      ]
+      for (const hint of hints) {
+        const entries = [row('add-two-factor', { ...ran, state: 'parked', why: 'it fails', hint })]
+        const loaded = { what: 'queue', report: { ...report, entries } } as const
+        const text = new Player({ at: 'queue' }, { columns, rows: 24 })
+          .hear({ type: 'loaded', loaded })
+          .text()
+        expect(text).toContain('ralph queue retry add-two-factor')
+        if (hint.startsWith('Bring'))
+          expect(text).toContain('git branch ralph/add-two-factor refs/ralph/a/checkpoint')
+      }
     },
   )
 
@@ -123,6 +144,9 @@ describe('the queue on its screen', () => {
   test('from the list: u opens it where there is one, Esc goes back; one that is at work is there at once', () => {
     const player = new Player({ at: 'select' }, { columns: 80, rows: 24 })
     const list = { changes: [] }
+    // B10: before the first look nobody knows that there is none.
+    const early = new Player({ at: 'select', list }, { columns: 80, rows: 24 })
+    expect(early.type('u').model.at).toBe('queue')
     player.hear({ type: 'loaded', loaded: { what: 'changes', list, reports: [] } })
     expect([player.text().includes('u queue'), player.type('u').model.at]).toEqual([false, 'select'])
     expect(player.text()).toContain('There is no merge queue here')

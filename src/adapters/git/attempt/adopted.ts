@@ -1,4 +1,5 @@
 // What somebody did between two attempts, in words: it becomes part of the checkpoint, and is named.
+import { firstNames } from '../../../core/first-names.ts'
 import { textOf } from '../formats/bytes.ts'
 import { named, type Git } from '../git.ts'
 import { changedPaths } from '../tree/tree.ts'
@@ -19,7 +20,7 @@ export async function adoptedWords(
     ...(commits.length === 0 ? [] : [`commits were made (${commits.join(', ')})`]),
     // An amend, a rebase or a reset.
     ...(replaced.length === 0 ? [] : [`commits were taken off the branch (${replaced.join(', ')})`]),
-    ...(paths.length === 0 ? [] : [`files were changed (${shortList(paths.map(named))})`]),
+    ...(paths.length === 0 ? [] : [`files were changed (${firstNames(paths.map(named), 10)})`]),
   ]
   return `before story ${storyId} ${what.join(' and ') || 'the work tree was changed'}, not by the loop, which keeps that with its work now`
 }
@@ -35,10 +36,3 @@ export async function commitsBetween(
     .split('\n')
     .filter((line) => line !== '')
 }
-
-function shortList(names: readonly string[]): string {
-  const rest = names.length - mostNames
-  return names.slice(0, mostNames).join(', ') + (rest > 0 ? ` and ${rest} more` : '')
-}
-
-const mostNames = 10

@@ -21,6 +21,7 @@ import { named, shown, type Git } from '../git.ts'
 import { mendGitDirs } from '../submodules/git-dirs.ts'
 import { filesWithin, hiddenByAgent } from '../tree/hidden-by-agent.ts'
 import { copyIndex, isSameIndex, realIndex, takeFrom } from '../formats/index-file.ts'
+import { steadily } from '../formats/ref-files.ts'
 import { rememberLook } from './just-kept.ts'
 import { keptOut, lookAtKeptOut } from '../tree/kept-out.ts'
 import { leftOut } from '../refs/work-left-out.ts'
@@ -95,19 +96,14 @@ async function keepWhole(
   const mended = await mendRepository(store, snapshot, n)
   const inside = await keepSubmodules(store, n, snapshot, mayBeSaved)
   const locks = await outwaitLocks(store, 3000)
-  const looked = once(() => lookAtRefs(store, n, snapshot))
-  const {
-    tree: seen,
-    nested,
-    special,
-    ignored,
-    opened,
-    paths,
-    deleted,
-    unfit,
-  } = await attemptTree(store, snapshot, true, async () => ((await looked()).isStill ? 'named' : 'any'))
+  const [seenTree, seenRefs] = await steadily(git, async () => {
+    const looked = once(() => lookAtRefs(store, n, snapshot))
+    const others = async (): Promise<Others> => ((await looked()).isStill ? 'named' : 'any')
+    return [await attemptTree(store, snapshot, true, others), await looked()] as const
+  })
+  const { tree: seen, nested, special, ignored, opened, paths, deleted, unfit } = seenTree
   const { ledger, besideBack, now, log, earlier, stashed, beside, stashes, were, strays, gone, plan } =
-    await looked()
+    seenRefs
   const { own: all, others, again, aliases } = plan
   // One that cannot come back must not keep the others away.
   const changes = {
@@ -146,7 +142,7 @@ async function keepWhole(
   await tellLostIgnored(store, snapshot, elsewhere)
   const commits = await madeCommits(git, snapshot, now, changes)
   const found = leftBehind(store, snapshot, ledger, { now, log, tree: seen, isOnTop: !headMoved || descends })
-  const trees = await madeTrees(git, ledger)
+  const trees = await madeTrees(git, snapshot, ledger)
   const planned = mayBeSaved ? await planReunion(store, snapshot, found) : apart
   const why = mayBeSaved ? await whyNot() : ''
   const reunion = why === '' ? planned : { ...apart, refused: why }

@@ -1,4 +1,5 @@
 // Ignored files that are gone after an attempt: those that its git took (`stash --all`, `add -f` and a checkout) are held by what it made and put back, others are named.
+import { firstNames } from '../../../core/first-names.ts'
 import { chmodSync } from 'node:fs'
 import { join } from 'node:path'
 import { rm } from 'node:fs/promises'
@@ -33,14 +34,14 @@ export async function findSwept(
   { writes }: Ledger,
 ): Promise<Swept[]> {
   const { git } = store
-  const known = new Set([...Object.values(snapshot.refs), snapshot.commit, snapshot.head.commit])
   const wrote = writes.flatMap(({ by, ref, to }) =>
     by === 'agent' && /^(HEAD$|refs\/(heads\/|stash$))/.test(ref) ? [to] : [],
   )
-  const tips = [...new Set([...wrote, ...made])]
-    .filter((tip) => tip !== undefined)
-    .filter((tip) => !known.has(tip))
-  if (tips.length === 0 || snapshot.ignored.length === 0) return []
+  const asTold = [...new Set([...wrote, ...made])].filter((tip) => tip !== undefined)
+  if (asTold.length === 0 || snapshot.ignored.length === 0) return []
+  const known = new Set([...Object.values(snapshot.refs), snapshot.commit, snapshot.head.commit])
+  const tips = asTold.filter((tip) => !known.has(tip))
+  if (tips.length === 0) return []
   // What `stash --all` has put away is in the third parent alone.
   const asked = tips.map((tip) => `${tip}^3^{commit}\n`).join('')
   const thirds = (await git.line(['cat-file', '--batch-check=%(objectname)'], { input: asked })).split('\n')
@@ -121,8 +122,7 @@ async function tell(
 ): Promise<void> {
   const warn = (code: string, message: string): Promise<void> =>
     outermost(store).note({ type: 'warning', code, message })
-  const few = (paths: readonly string[]): string =>
-    `${paths.slice(0, 5).map(named).join(', ')}${paths.length > 5 ? ` and ${paths.length - 5} more` : ''}`
+  const few = (paths: readonly string[]): string => firstNames(paths.map(named))
   if (back.length > 0)
     await warn(
       'moved_back',
@@ -167,7 +167,10 @@ export async function tellLostIgnored(
     const files = inside[path] ?? []
     return files.length > 0 && files.every((file) => lstatNow(worktree, file) === undefined)
   }
-  const lost = [...ignored, ...repositories].filter(isLost)
+  // Of these another message tells: see `lostRepositories`.
+  const isTold = (path: string): boolean =>
+    repositories.includes(path) && lstatNow(worktree, `${path}.git`) === undefined
+  const lost = ignored.filter((path) => isLost(path) && !isTold(path))
   if (lost.length === 0) return
   const message = `gone since the attempt began: ${listed(lost)}. It is in no checkpoint, for git does not look there`
   await outermost(store).note({ type: 'warning', code: 'set_aside', message })

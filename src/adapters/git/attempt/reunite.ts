@@ -1,4 +1,5 @@
 // Puts an attempt's work together with what a switch of HEAD or a sweep by git has taken out of the work tree.
+import { firstNames } from '../../../core/first-names.ts'
 import type { GoneFile } from '../../../core/event.ts'
 import { ownerOfStash, type Ledger } from '../../../core/ownership.ts'
 import { isSweptBy, judgeTree, moverOf, type HeadMove } from '../../../core/ownership-tree.ts'
@@ -32,13 +33,13 @@ export interface Left {
 export interface Reunion {
   /** The tree to be written; absent when it stays as it is. */
   readonly to?: string
-  readonly refused: string
+  readonly refused: string | undefined
   readonly gone: readonly GoneFile[]
   /** For a person: what was put together, and why. */
   readonly warnings: readonly string[]
 }
 
-export const apart: Reunion = { refused: '', gone: [], warnings: [] }
+export const apart: Reunion = { refused: undefined, gone: [], warnings: [] }
 
 export function leftBehind(
   store: Store,
@@ -114,7 +115,7 @@ export async function planReunion(store: Store, snapshot: Snapshot, left: Left):
   const back = await changedPaths(git, left.tree, tree)
   return {
     to: tree,
-    refused: '',
+    refused: undefined,
     gone,
     warnings: [`${judgement.why}; what that took out of the work tree is back in it: ${listed(back)}`],
   }
@@ -214,6 +215,5 @@ export function lateTold(late: readonly string[], holder?: { ref: string; typed:
 
 /** Ten of them at most. */
 export function listed(paths: readonly string[]): string {
-  const rest = paths.length > 10 ? ` and ${paths.length - 10} more` : ''
-  return `${paths.slice(0, 10).map(named).join(', ')}${rest}`
+  return firstNames(paths.map(named), 10)
 }

@@ -23,7 +23,7 @@ export async function lookAt(store: Store, since: string): Promise<TreeState> {
   await mend(store, snapshot)
   const { tree, opened } = await attemptTree(store, snapshot)
   putBackOpened(opened)
-  if (tree === since) return { tree, stirred: [], lost: '' }
+  if (tree === since) return { tree, stirred: [], lost: undefined }
   const changes = await treeChanges(store.git, since, tree)
   const [stirred, made] = [changes, changes.filter(({ from }) => from === undefined)].map((paths) =>
     paths.map(({ path }) => named(path)),
@@ -62,8 +62,10 @@ export async function treeToSave(
     const isElsewhere =
       refs.head.ref !== snapshot.head.ref || refs.all['refs/stash'] !== snapshot.refs['refs/stash']
     const lost =
-      isElsewhere || tree === snapshot.tree ? await lossIn(store, snapshot, judged.tree, tree, refs) : ''
-    return { tree, refs, ...(lost !== '' && { refused: { tree, stirred: [], lost } }) }
+      isElsewhere || tree === snapshot.tree
+        ? await lossIn(store, snapshot, judged.tree, tree, refs)
+        : undefined
+    return { tree, refs, ...(lost !== undefined && { refused: { tree, stirred: [], lost } }) }
   }
   const ticked = Buffer.from(judged.mayDiffer).toString('latin1')
   const stirred = await changedPaths(store.git, judged.tree, tree)
@@ -120,7 +122,7 @@ async function lossIn(
   since: string,
   tree: string,
   { head }: Refs,
-): Promise<string> {
+): Promise<string | undefined> {
   const { git } = store
   const { attempt = 0 } = store.memory()
   const ledger = await readLedger(store, attempt)

@@ -44,6 +44,23 @@ export async function noteStaged(store: Store, replacing: Replacing): Promise<re
   return entries
 }
 
+/** At a cleanup: what was staged before the loop, is in no file of its start, and is not staged in the index that comes. Returns what to say. */
+export async function keepNotGivenBack(
+  store: Store,
+  { own, next, began, initial }: { own: string; next: string; began: string; initial: string },
+): Promise<string[]> {
+  const { git } = store
+  const there = await treeOfIndex(git, next).catch(() => began)
+  const [had = [], ...others] = await Promise.all(
+    [began, initial, there].map(async (tree) => (await differing(git, own, tree)) ?? []),
+  )
+  const news = others.map((entries) => new Set(entries.map(({ path }) => path)))
+  const left = had.filter((entry) => hasVersion(entry) && news.every((paths) => paths.has(entry.path)))
+  const gone = await prunedVersions(git, left)
+  const entries = left.filter(({ blob }) => !gone.has(blob))
+  return entries.length === 0 ? [] : [await hold(store, entries)]
+}
+
 /** Puts it in place once it is noted what was staged; where somebody stages in this very moment, that as well. */
 export async function replaceIndex(store: Store, replacing: Replacing): Promise<void> {
   let looked: string | undefined
@@ -72,7 +89,7 @@ async function stagedOnly(store: Store, { next, snapshot, seen = [] }: Replacing
       const staged = await differing(git, index, tree)
       if (staged === undefined) continue
       const isOther = new Set(staged.map(({ path }) => path))
-      left = (left ?? staged).filter(({ path, mode }) => isOther.has(path) && !/^(0{6}|160000)$/.test(mode))
+      left = (left ?? staged).filter((entry) => isOther.has(entry.path) && hasVersion(entry))
       if (left.length === 0) return []
     }
   }
@@ -86,10 +103,7 @@ async function stagedOnly(store: Store, { next, snapshot, seen = [] }: Replacing
   await git.run(['update-index', '-q', '--refresh'], { index, accept: [1] })
   const inFile = new Set(await git.list(['diff-files', '--name-only', '-z'], { index }))
   const only = left.filter(({ path }) => inFile.has(path))
-  const gone = await missingObjects(
-    git,
-    only.map(({ blob }) => blob),
-  )
+  const gone = await prunedVersions(git, only)
   return only.filter(({ blob }) => !gone.has(blob))
 }
 
@@ -117,10 +131,23 @@ function knownTrees(
   ]
 }
 
-/** What the index has otherwise than this tree; undefined where git cannot say. */
+/** No deletion, and no submodule, whose commit is in a repository of its own. */
+function hasVersion({ mode }: StagedEntry): boolean {
+  return !/^(0{6}|160000)$/.test(mode)
+}
+
+/** Which staged versions the repository does not hold any more. */
+export async function prunedVersions(git: Git, entries: readonly StagedEntry[]): Promise<Set<string>> {
+  return await missingObjects(
+    git,
+    entries.filter(hasVersion).map(({ blob }) => blob),
+  )
+}
+
+/** What the index has otherwise than this tree, but for what `git add -N` only announces; undefined where git cannot say. */
 export async function differing(git: Git, index: string, tree: string): Promise<StagedEntry[] | undefined> {
-  const args = ['diff-index', '--cached', '--raw', '--no-renames', '--no-abbrev', '-z', tree]
-  const { out, code } = await git.run(args, { index, accept: [128] })
+  const how = ['--cached', '--ita-invisible-in-index', '--raw', '--no-renames', '--no-abbrev', '-z']
+  const { out, code } = await git.run(['diff-index', ...how, tree], { index, accept: [128] })
   if (code !== 0) return undefined
   const fields = out.split('\0')
   const entries: StagedEntry[] = []

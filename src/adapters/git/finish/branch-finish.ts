@@ -9,8 +9,10 @@ import { lostStaging, newNameOf, notYet, ontoOf, planHere, planHome, squashBase 
 import { carryInside, toldInside } from '../submodules/finish-submodules.ts'
 import { asSquash, besidesWork, renamedWords, theirsAmong } from './finish-words.ts'
 import { goneAtEnd } from '../attempt/lost-files.ts'
-import { named, shown } from '../git.ts'
+import { named, shown, type Git } from '../git.ts'
 import { refuseHalfDone } from '../start/operations.ts'
+import { keepNotGivenBack } from '../attempt/staged.ts'
+import { realIndex } from '../formats/index-file.ts'
 import { storedOrigin } from '../start/starting-point.ts'
 import { headRef } from '../formats/ref-files.ts'
 import { moveRefs, placeOf as nameOf, readRefs, type Refs } from '../refs/refs.ts'
@@ -172,8 +174,13 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
         })
   const plan = squash === undefined ? cleanup : { ...cleanup, squash }
   const userIndex = join(store.folder, 'user-index')
-  const lost =
-    home === undefined && existsSync(userIndex) ? await lostStaging(store, userIndex, origin.commit) : []
+  const isStagedHere = home === undefined && existsSync(userIndex)
+  const lost = isStagedHere ? await lostStaging(store, userIndex, origin.commit) : []
+  const next = plan.index === 'prepared' ? join(store.folder, 'finish-index') : realIndex(git)
+  const began = await orEmpty(git, origin.commit)
+  const notStaged = isStagedHere
+    ? await keepNotGivenBack(store, { own: userIndex, next, began, initial })
+    : []
   const stays = home === undefined ? [] : await onlyThere(git, home.worktree, store.protectedPaths)
   const carriedInside = await carryInside(
     store,
@@ -195,7 +202,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
     isMerged
       ? `the work was merged into ${nameOf(origin)} already: nothing was left to do`
       : commit !== undefined
-        ? `the work is one commit on ${nameOf(origin)}, ${commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [], hooked })}`
+        ? `the work is one commit on ${await committedOn(placeOf(store), origin, commit)}, ${commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [], hooked })}`
         : squashing !== undefined && made === undefined
           ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
           : isPart
@@ -228,6 +235,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
       ({ path, id }) =>
         `git's filters left a part of ${named(path)} out of the merge; as it was (kept under ${store.refs}/bytes): git cat-file blob ${id}`,
     ),
+    ...notStaged,
     ...told,
   ]
   return {
@@ -239,6 +247,18 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
       ...(made !== undefined && 'refused' in made && { refused: { why: made.refused, hint: made.hint } }),
     },
   }
+}
+
+/** A hook of the user's may have switched to another branch, or renamed this one. */
+async function committedOn(git: Git, origin: Head, commit: string): Promise<string> {
+  const { all, head } = await readRefs(git)
+  const has = async (tip: string | undefined): Promise<boolean> =>
+    tip !== undefined && (await isAncestor(git, commit, tip))
+  if (origin.ref === undefined) return nameOf(origin)
+  if (await has(all[origin.ref]))
+    return `${nameOf(origin)}${head.ref === origin.ref ? '' : ` (a hook of yours has switched to ${nameOf(head)})`}`
+  const there = head.ref !== undefined && (await has(head.commit)) ? nameOf(head) : 'no branch'
+  return `${there} (not on ${nameOf(origin)}: a hook of yours left it)`
 }
 
 /** Files that the cleanup writes anew, with bytes that are in no tree. */

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../../core/error.ts'
 import type { CleanupPlan, Head } from '../../../core/git-facts.ts'
+import type { Recovered } from '../../../ports.ts'
 import { applyTrees } from '../landing/apply.ts'
 import { releaseSubmodules } from '../submodules/finish-submodules.ts'
 import { named, type Git } from '../git.ts'
@@ -19,7 +20,7 @@ import type { Store } from '../store.ts'
 import { refuseTaken } from '../refs/branch-in-use.ts'
 import { changedPaths, commitTree, indexMark, isAncestor, orEmpty } from '../tree/tree.ts'
 
-export async function redoFinish(store: Store, plan: CleanupPlan): Promise<string> {
+export async function redoFinish(store: Store, plan: CleanupPlan): Promise<Recovered> {
   const { made, told } = await performFinish(store, plan)
   const what =
     made === undefined
@@ -27,7 +28,10 @@ export async function redoFinish(store: Store, plan: CleanupPlan): Promise<strin
       : 'commit' in made
         ? `the work is one commit now, ${made.commit.slice(0, 12)}`
         : `the work is on your branch, but could not be committed: ${made.refused}. ${made.hint}`
-  return [what, ...told].join('; ')
+  return {
+    said: [what, ...told].join('; '),
+    ...(made !== undefined && 'commit' in made && { commit: made.commit }),
+  }
 }
 
 /** Each step may have been done already, unless it is told where HEAD `stood`. `told`: what there is to say of the user's own. */

@@ -1,18 +1,19 @@
 // What a cleanup will do: which trees it goes between, where HEAD goes, which index is given back. Refuses with nothing touched.
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { RalphError } from '../../../core/error.ts'
 import type { CleanupPlan, Head } from '../../../core/git-facts.ts'
 import { syncFiles } from '../../files/whole.ts'
 import { shellWord } from '../../process/shell-word.ts'
-import { goTo, mergeTrees, refuseOverwrite } from '../landing/apply.ts'
+import { conflict, goTo, mergeTrees, refuseOverwrite } from '../landing/apply.ts'
 import { planCarry } from './carry.ts'
 import type { Git } from '../git.ts'
 import { copyIndex, realIndex, takeFrom } from '../formats/index-file.ts'
+import { leftOutSince } from '../tree/flags.ts'
 import { reflog } from '../refs/their-commits.ts'
-import { missingObjects } from '../refs/pins.ts'
 import { originName, placeOf, readRef, readRefs, shortName, type Refs } from '../refs/refs.ts'
 import { placeOf as placeOfWork } from './squash.ts'
-import { differing, stageIn, type StagedEntry } from '../attempt/staged.ts'
+import { differing, prunedVersions, stageIn, type StagedEntry } from '../attempt/staged.ts'
 import { timeName, type Store } from '../store.ts'
 import { refuseTaken } from '../refs/branch-in-use.ts'
 import { changedPaths, isAncestor, orEmpty, treeOf } from '../tree/tree.ts'
@@ -57,9 +58,15 @@ export async function planHere(
   const isMerged = isAllIn || (to === ours && theirs !== base)
   const from = isOnBranch ? theirs : ours
   await refuseOverwrite(git, from, to, () => false, bringing)
-  if (!isOnBranch) return { plan: { tip, time: plan.time, trees: { from, to }, index: 'as_is' }, isMerged }
   // Since the user's index was taken: where the branch has the work already, what they had not committed is in it as well.
-  const moved = await changedPaths(git, await orEmpty(git, origin.commit), await orEmpty(git, now))
+  const moved = await changedPaths(git, await orEmpty(git, origin.commit), await orEmpty(git, there))
+  if (!isOnBranch) {
+    const index = await stageAgain(store, origin.commit, there, [...touched, ...moved])
+    return {
+      plan: { tip, time: plan.time, trees: { from, to }, index },
+      isMerged,
+    }
+  }
   const apart = new Set(await changedPaths(git, theirs, await orEmpty(git, now)))
   const all = [...new Set([...touched, ...moved])]
   const index = await giveBackIndex(
@@ -140,36 +147,59 @@ async function giveBackIndex(
     await takeFrom(git, index, now, [...new Set([...touched, ...(await lostStaging(store, index, now))])])
   else if (now === undefined) return 'none'
   else await git.run(['read-tree', now], { index })
+  refuseSparse(store, await leftOutSince(git, index))
   await stageIn(git, index, await stagedSince(store, apart))
   await syncFiles([index])
   return 'prepared'
+}
+
+/** The user has gone back by themselves: in the index there, what they had staged, but for these files and for what they have staged since. */
+async function stageAgain(
+  store: Store,
+  began: string | undefined,
+  now: string | undefined,
+  touched: readonly string[],
+): Promise<CleanupPlan['index']> {
+  const { git } = store
+  const own = join(store.folder, 'user-index')
+  if (!existsSync(own)) return 'as_is'
+  const since = (await differing(git, realIndex(git), await orEmpty(git, now))) ?? []
+  const skipped = [...touched, ...since.map(({ path }) => path), ...(await lostStaging(store, own, began))]
+  const isSkipped = new Set(skipped)
+  const had = (await differing(git, own, await orEmpty(git, began))) ?? []
+  const again = had.filter(({ path }) => !isSkipped.has(path))
+  const index = join(store.folder, 'finish-index')
+  if (again.length === 0 || !(await copyIndex(git, realIndex(git), index))) return 'as_is'
+  await stageIn(git, index, again)
+  await syncFiles([index])
+  return 'prepared'
+}
+
+/** With this index they would be deletions, and the work in them would not be there. */
+function refuseSparse({ git, change }: Store, paths: readonly string[]): void {
+  if (paths.length === 0) return
+  throw conflict(
+    'a sparse checkout, or skip-worktree, that came after the start leaves out files',
+    paths,
+    `The cleanup has touched nothing. Bring them back: \`${git.typed} sparse-checkout disable\`, then ralph finish ${change} --cleanup again. After that the checkout can be sparse again.`,
+  )
 }
 
 /** On the loop's branch, after its last checkpoint, so by the user: but for these files. */
 async function stagedSince({ git }: Store, apart: readonly string[]): Promise<StagedEntry[]> {
   const isApart = new Set(apart)
   const staged = (await differing(git, realIndex(git), 'HEAD')) ?? []
-  const gone = await missingObjects(
-    git,
-    staged.filter(({ blob }) => !/^0+$/.test(blob)).map(({ blob }) => blob),
-  )
+  const gone = await prunedVersions(git, staged)
   return staged.filter(({ path, blob }) => !isApart.has(path) && !gone.has(blob))
 }
 
 /** Staged versions that are no longer in the repository: an index with them could be committed by nobody. */
 export async function lostStaging({ git }: Store, index: string, now: string | undefined): Promise<string[]> {
-  const against = await orEmpty(git, now)
-  const fields = await git.list(['diff-index', '--cached', '--raw', '--no-renames', '-z', against], { index })
-  const staged = fields.flatMap((field, at) =>
-    at % 2 === 1 ? [[field, fields[at - 1]?.split(' ')[3] ?? ''] as const] : [],
-  )
-  const lost = await missingObjects(
-    git,
-    staged.filter(([, blob]) => !/^0+$/.test(blob)).map(([, blob]) => blob),
-  )
-  // What `git add -N` marks: an empty version, which everybody can make again.
+  const staged = (await differing(git, index, await orEmpty(git, now))) ?? []
+  const lost = await prunedVersions(git, staged)
+  // An empty version everybody can make again.
   if (lost.size > 0) lost.delete(await git.line(['hash-object', '-w', '--stdin'], { input: '' }))
-  return staged.filter(([, blob]) => lost.has(blob)).map(([path]) => path)
+  return staged.filter(({ blob }) => lost.has(blob)).map(({ path }) => path)
 }
 
 /** For `refuseTaken`. */
@@ -195,7 +225,11 @@ function renamed(store: Store, origin: Head, ref: string | undefined): RalphErro
     'finish_conflict',
     `the branch ${placeOf(origin)}, where the work came from, is gone (renamed or deleted)`,
     {
-      hint: `The cleanup has touched nothing. ${makeAgain(store, origin, ref)}, then \`ralph finish ${store.change} --cleanup\` again.`,
+      hint: `The cleanup has touched nothing. ${makeAgain(
+        store,
+        origin,
+        ref,
+      )}, then \`ralph finish ${store.change} --cleanup\` again.`,
     },
   )
 }

@@ -1,4 +1,5 @@
 // What the loop's own work tree holds and nothing else does: git removes such a folder without a word of ignored files and hidden edits.
+import { firstNames } from '../../../core/first-names.ts'
 import { readdirSync, readFileSync, readlinkSync, type Stats } from 'node:fs'
 import { lstatNow, onDisk } from '../tree/files.ts'
 import { hiddenEdits } from '../tree/flags.ts'
@@ -37,8 +38,7 @@ export async function onlyThere(
 export function removalWords(folder: string, only: readonly string[]): string {
   const command = `git worktree remove ${folder}`
   if (only.length === 0) return command
-  const more = only.length > 5 ? ` and ${only.length - 5} more` : ''
-  return `move what you need out of ${folder} (only there: ${only.slice(0, 5).join(', ')}${more}); after that ${command} deletes the rest`
+  return `move what you need out of ${folder} (only there: ${firstNames(only)}); after that ${command} deletes the rest`
 }
 
 /** Whether all that lies there is in the other tree, too, to the byte; what cannot be read is not. */

@@ -5,10 +5,10 @@ import { writeDurably } from '../../files/whole.ts'
 import { exec, type ExecResult } from '../../process/exec.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { applyTrees, conflict, tryMerge } from '../landing/apply.ts'
-import type { Git } from '../git.ts'
+import { shown, type Git } from '../git.ts'
 import { copyIndex, realIndex, takeFrom } from '../formats/index-file.ts'
 import { topPath } from '../attempt/lost-files.ts'
-import { moveRefs, readRefs } from '../refs/refs.ts'
+import { moveRefs, readRefs, shortName } from '../refs/refs.ts'
 import { lateTold, listed } from '../attempt/reunite.ts'
 import { exempt, scanTree } from '../tree/scan.ts'
 import { timeName, type Store } from '../store.ts'
@@ -83,10 +83,10 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
   const git = placeOf(store)
   const { onto, tree, message } = plan
   const file = join(store.folder, 'squash-message')
-  const before = (await readRefs(git)).head.commit
+  const { ref, commit: before } = (await readRefs(git)).head
   await writeDurably(file, `${message}\n`)
   const work = await changedPaths(git, await orEmpty(git, onto), tree)
-  if (before !== onto) return await found(store, plan, before, work)
+  if (before !== onto) return await found(store, plan, { head: before, work })
   const index = join(store.folder, 'squash-index')
   // A hook that resets takes more than the work: all that the user had not committed.
   const picture = await wholeTree(store, git, index).catch(() => undefined)
@@ -96,8 +96,8 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
     env: { ...usersEnvironment(store.env ?? process.env), ...store.marker?.(), GIT_INDEX_FILE: index },
     timeoutMs,
   })
-  const now = (await readRefs(git)).head.commit
-  if (now !== onto) return await found(store, plan, now, work)
+  const { head: now } = await readRefs(git)
+  if (now.commit !== onto) return await found(store, plan, { head: now.commit, work, picture })
   const late = picture === undefined ? undefined : await putBack(store, git, index, { picture, onto })
   // As after a `git commit` that was refused: all of it is staged, and the same command can be typed again.
   const isWork = new Set(work)
@@ -107,9 +107,11 @@ export async function commitSquash(store: Store, plan: SquashPlan): Promise<Squa
     late === undefined
       ? 'staged'
       : `there and staged, ${late.length === 0 ? 'nothing is lost' : `but ${late.join('; ')}`}`
+  const isLeft = now.ref !== ref && ref !== undefined
+  const back = isLeft ? `${git.typed} switch ${shellWord(shown(shortName(ref)))} && ` : ''
   return {
     refused: result.exitCode === 0 ? 'a hook of yours took the commit back' : wordsOf(result),
-    hint: `The work is ${safe}. Fix what it says, then: ${git.typed} commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
+    hint: `The work is ${safe}. ${isLeft ? 'A hook of yours has switched to another branch. ' : ''}Fix what it says, then: ${back}${git.typed} commit -F ${shellWord(file)}${isAlone ? '' : onlyThese(work)}`,
   }
 }
 
@@ -145,8 +147,15 @@ async function putBack(
 async function found(
   store: Store,
   plan: SquashPlan,
-  head: string | undefined,
-  work: readonly string[],
+  {
+    head,
+    work,
+    picture,
+  }: {
+    readonly head: string | undefined
+    readonly work: readonly string[]
+    readonly picture?: string | undefined
+  },
 ): Promise<Squashed> {
   const git = placeOf(store)
   const { onto, tree } = plan
@@ -154,28 +163,53 @@ async function found(
   // A hook may have taken out of the message what tells it.
   const isHead = (await changedPaths(git, await orEmpty(git, head), tree)).every((path) => !isWork.has(path))
   const made = (await madeBefore(store, git, onto, head)) ?? (isHead ? head : undefined)
-  if (made === undefined) {
+  if (made === undefined || head === undefined) {
     const file = join(store.folder, 'squash-message')
     return {
       refused: 'another commit was made on the branch meanwhile',
       hint: `The work is in the work tree, uncommitted. Commit it: ${git.typed} add${onlyThese(work)} && ${git.typed} commit -F ${shellWord(file)}${onlyThese(work)}`,
     }
   }
+  // A hook may have committed on top of it.
   const [other, changed] = await Promise.all([
-    changedPaths(git, made, tree),
-    changedPaths(git, await orEmpty(git, onto), made),
+    changedPaths(git, head, tree),
+    changedPaths(git, await orEmpty(git, onto), head),
   ])
   const isOther = new Set(other)
   const isChanged = new Set(changed)
   // What a hook has written otherwise is in it, what a hook has left out is not.
   const lacking = work.filter((path) => isOther.has(path) && !isChanged.has(path))
-  // Put away since an earlier try was killed (`git stash`): else the work tree would be the reverse of the commit.
-  await putBack(store, git, join(store.folder, 'squash-index'), { picture: made, onto })
-  const done = await settled(git, plan, made)
-  if (lacking.length === 0) return done
+  // Put away by a hook, or since an earlier try was killed (`git stash`): else the work tree would be the reverse of the commit.
+  const index = join(store.folder, 'squash-index')
+  const isLacking = new Set(lacking)
+  // What the user had not committed of a file is in no commit.
+  const theirs = picture === undefined ? [] : await changedPaths(git, await orEmpty(git, onto), picture)
+  const isMixed = new Set(picture === undefined ? [] : await changedPaths(git, picture, tree))
+  const isTheirs = new Set(theirs.filter((path) => isMixed.has(path)))
+  const brought = work.filter((path) => !isTheirs.has(path))
+  await git.run(['read-tree', picture ?? head], { index })
+  await takeFrom(
+    git,
+    index,
+    head,
+    brought.filter((path) => !isLacking.has(path)),
+  )
+  await takeFrom(
+    git,
+    index,
+    tree,
+    brought.filter((path) => isLacking.has(path)),
+  )
+  const late = await putBack(store, git, index, { picture: await treeOfIndex(git, index), onto })
+  // The index follows, as git's own does after a commit of some paths only.
+  await takeFrom(git, realIndex(git), head, await unstaged(git, onto, head))
+  if (lacking.length === 0) return { commit: made }
+  const isMade = new Set(await changedPaths(git, await orEmpty(git, onto), made))
   return {
-    refused: `a hook left ${listed(lacking)} out of the commit ${made.slice(0, 12)}`,
-    hint: `That part of the work is in the work tree, uncommitted: ${git.typed} add${onlyThese(lacking)} && ${git.typed} commit --amend --no-edit`,
+    refused: lacking.some((path) => isMade.has(path))
+      ? `the commit ${head.slice(0, 12)}, which was made on top of it meanwhile, takes ${listed(lacking)} out again`
+      : `a hook left ${listed(lacking)} out of the commit ${made.slice(0, 12)}`,
+    hint: `${late.map((each) => `${each}. `).join('')}That part of the work is in the work tree, uncommitted: ${git.typed} add${onlyThese(lacking)} && ${git.typed} commit --amend --no-edit`,
   }
 }
 
@@ -188,12 +222,6 @@ const timeoutMs = 30 * 60_000
 
 export function placeOf({ git, home }: Store): Git {
   return home === undefined ? git : git.at(home)
-}
-
-/** The index follows, as git's own does after a commit of some paths only. */
-async function settled(git: Git, { onto }: SquashPlan, commit: string): Promise<Squashed> {
-  await takeFrom(git, realIndex(git), commit, await unstaged(git, onto, commit))
-  return { commit }
 }
 
 /** Of what differs, the paths that are in the index as they were: what the user has staged since is theirs. */

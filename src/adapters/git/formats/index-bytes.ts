@@ -2,24 +2,25 @@
 // Only the plain kind (version 2, SHA-1, no flags, no extension but the cached trees); of any other kind it is undefined, and git is asked.
 import { createHash } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
+import { borrow } from './large-buffers.ts'
 
-interface IndexEntry {
-  /** In bytes (latin1), as are all names here. */
-  readonly path: string
-  readonly bytes: Buffer
-}
+/** In bytes (latin1), as are all names here. */
+type Path = string
 
 /** A folder whose tree is known, `count` entries long. */
 interface CachedTree {
   readonly name: string
   /** -1: it has changed since its tree was written, and there is no hash. */
   readonly count: number
-  readonly hash: string
+  /** In bytes, as it lies there. */
+  readonly raw: string
   readonly folders: readonly CachedTree[]
 }
 
 export interface IndexBytes {
-  readonly entries: readonly IndexEntry[]
+  readonly bytes: Buffer
+  /** Where each entry begins, and where the last one ends: an object for each of 100,000 would cost more than all the rest. */
+  readonly starts: Uint32Array
   readonly root: CachedTree | undefined
 }
 
@@ -30,7 +31,7 @@ export interface NewObject {
   readonly body: Buffer
 }
 
-const [headerLength, fixedLength, hashLength] = [12, 62, 20]
+const [headerLength, fixedLength, hashLength, shortest] = [12, 62, 20, 64]
 
 export function parseIndex(bytes: Buffer): IndexBytes | undefined {
   const end = bytes.length - hashLength
@@ -38,18 +39,9 @@ export function parseIndex(bytes: Buffer): IndexBytes | undefined {
     return undefined
   if (!createHash('sha1').update(bytes.subarray(0, end)).digest().equals(bytes.subarray(end)))
     return undefined
-  const entries: IndexEntry[] = []
-  let at = headerLength
-  for (let left = bytes.readUInt32BE(8); left > 0; left--) {
-    const flags = bytes.readUInt16BE(at + 60)
-    // Assumed unchanged, intent to add, left out, or one side of a conflict.
-    if ((flags & 0xf000) !== 0) return undefined
-    const name = at + fixedLength
-    const path = bytes.toString('latin1', name, bytes.indexOf(0, name))
-    const next = at + lengthOf(path)
-    entries.push({ path, bytes: bytes.subarray(at, next) })
-    at = next
-  }
+  const starts = startsIn(bytes, end)
+  if (starts === undefined) return undefined
+  let at = starts.at(-1) ?? headerLength
   let root: CachedTree | undefined
   while (at < end) {
     if (bytes.toString('latin1', at, at + 4) !== 'TREE') return undefined
@@ -57,37 +49,92 @@ export function parseIndex(bytes: Buffer): IndexBytes | undefined {
     root = parseTrees(bytes.subarray(at + 8, next))
     at = next
   }
-  return at === end ? { entries, root } : undefined
+  return at === end ? { bytes, starts, root } : undefined
 }
 
-export function modeIn({ bytes }: IndexEntry): number {
-  return bytes.readUInt32BE(24)
+/** Undefined where one is assumed unchanged, to be added, left out, or one side of a conflict. Short, so that V8 compiles it. */
+function startsIn(bytes: Buffer, end: number): Uint32Array | undefined {
+  const count = bytes.readUInt32BE(8)
+  if (count > (end - headerLength) / shortest) return undefined
+  const starts = new Uint32Array(count + 1)
+  let at = headerLength
+  let seen = 0
+  for (let nth = 0; nth < count; nth++) {
+    starts[nth] = at
+    const flags = ((bytes[at + 60] ?? 0) << 8) | (bytes[at + 61] ?? 0)
+    seen |= flags
+    const length = flags & 0xfff
+    at += lengthOf(length < 0xfff ? length : bytes.indexOf(0, at + fixedLength) - at - fixedLength)
+  }
+  starts[count] = at
+  return (seen & 0xf000) === 0 && at <= end ? starts : undefined
 }
 
-export function hashIn({ bytes }: IndexEntry): string {
-  return bytes.toString('hex', 40, 40 + hashLength)
+export function countIn({ starts }: IndexBytes): number {
+  return starts.length - 1
 }
 
-/** Hashes; empty for one that is not known. */
-export function treesIn({ hash, folders }: CachedTree): string[] {
-  return [hash, ...folders.flatMap(treesIn)]
+export function pathAt({ bytes, starts }: IndexBytes, nth: number): Path {
+  const name = (starts[nth] ?? 0) + fixedLength
+  return bytes.toString('latin1', name, bytes.indexOf(0, name))
 }
 
-/** Seconds. */
-export function timeIn({ bytes }: IndexEntry): number {
-  return bytes.readUInt32BE(8)
+export function modeAt({ bytes, starts }: IndexBytes, nth: number): number {
+  return bytes.readUInt32BE((starts[nth] ?? 0) + 24)
+}
+
+export function hashAt(index: IndexBytes, nth: number): string {
+  return hexOf(rawHashAt(index, nth))
+}
+
+function rawHashAt({ bytes, starts }: IndexBytes, nth: number): string {
+  const at = (starts[nth] ?? 0) + 40
+  return bytes.toString('latin1', at, at + hashLength)
+}
+
+/** Of the file, when git looked at it last; 0: it has not. */
+export function sizeAt({ bytes, starts }: IndexBytes, nth: number): number {
+  return bytes.readUInt32BE((starts[nth] ?? 0) + 36)
+}
+
+/** The entry of this path; undefined where there is none. */
+export function entryAt(index: IndexBytes, path: Path): number | undefined {
+  const nth = firstFrom(index, path)
+  return nth < countIn(index) && pathAt(index, nth) === path ? nth : undefined
+}
+
+/** The first entry whose path is this one, or comes behind it. */
+function firstFrom(index: IndexBytes, path: Path): number {
+  let [low, high] = [0, countIn(index)]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (pathAt(index, middle) < path) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Entries of files that were written in this second or later. Short, so that V8 compiles it. */
+export function youngIn({ bytes, starts }: IndexBytes, seconds: number): number[] {
+  const found: number[] = []
+  for (let nth = 0; nth < starts.length - 1; nth++)
+    if (bytes.readUInt32BE((starts[nth] ?? 0) + 8) >= seconds) found.push(nth)
+  return found
 }
 
 /** What git looks at again, byte by byte, whatever its times say. */
-export function distrusted({ path, bytes }: IndexEntry): IndexEntry {
-  const copy = Buffer.from(bytes)
-  copy.writeUInt32BE(0, 36)
-  return { path, bytes: copy }
+export function distrust({ bytes, starts }: IndexBytes, nth: number): void {
+  bytes.writeUInt32BE(0, (starts[nth] ?? 0) + 36)
 }
 
-/** A regular file. */
-export function entryOf(path: string, stats: BigIntStats, hash: string): IndexEntry {
-  const bytes = Buffer.alloc(lengthOf(path))
+/** Hashes, its own first; empty for one that is not known. */
+export function treesIn({ raw, folders }: CachedTree): string[] {
+  return [hexOf(raw), ...folders.flatMap(treesIn)]
+}
+
+/** Of a regular file. */
+export function entryOf(path: Path, stats: BigIntStats, hash: string): Buffer {
+  const bytes = Buffer.alloc(lengthOf(path.length))
   const isExecutable = (stats.mode & 0o100n) !== 0n
   const numbers = [
     stats.ctimeNs / 1_000_000_000n,
@@ -106,73 +153,101 @@ export function entryOf(path: string, stats: BigIntStats, hash: string): IndexEn
   bytes.write(hash, 40, 'hex')
   bytes.writeUInt16BE(Math.min(path.length, 0xfff), 60)
   bytes.write(path, fixedLength, 'latin1')
-  return { path, bytes }
+  return bytes
 }
 
 /**
- * With these entries in it, and without those that are undefined; and all trees that were not known. Undefined where a file and a folder
+ * With these entries in it, and without those that are undefined, the first piece borrowed; and all trees that were not known. Undefined where a file and a folder
  * would have the same name.
  */
 export function changeIndex(
-  { entries, root }: IndexBytes,
-  changes: ReadonlyMap<string, IndexEntry | undefined>,
-): { bytes: Buffer; tree: string; trees: readonly NewObject[]; kept: readonly IndexEntry[] } | undefined {
-  const added = [...changes.values()].filter((entry) => entry !== undefined)
-  const kept = entries.filter(({ path }) => !changes.has(path))
-  const all = [...kept, ...added].sort(({ path: one }, { path: other }) => (one < other ? -1 : 1))
-  const names = new Set(all.map(({ path }) => path))
-  if (added.some(({ path }) => foldersOf(path).some((folder) => names.has(folder)))) return undefined
-  const folders = new Set(all.flatMap(({ path }) => foldersOf(path)))
-  if (added.some(({ path }) => folders.has(path))) return undefined
+  before: IndexBytes,
+  changes: ReadonlyMap<Path, Buffer | undefined>,
+):
+  | { pieces: readonly Buffer[]; tree: string; trees: readonly NewObject[]; kept: readonly string[] }
+  | undefined {
+  const all = withEntries(before, changes)
+  if (all === undefined) return undefined
+  for (const [path, entry] of changes) {
+    const isFile = entry !== undefined
+    if (isFile && foldersOf(path).some((folder) => entryAt(all, folder) !== undefined)) return undefined
+    const inside = firstFrom(all, `${path}/`)
+    if (isFile && inside < countIn(all) && pathAt(all, inside).startsWith(`${path}/`)) return undefined
+  }
   const touched = new Set(['', ...[...changes.keys()].flatMap((path) => foldersOf(path))])
 
   const trees: NewObject[] = []
-  /** Entries in the folders that had to be read again. */
-  const read: IndexEntry[] = []
+  /** Of the files in the folders that had to be read again. */
+  const kept: string[] = []
   let at = 0
-  const treeAt = (prefix: string, known: CachedTree | undefined, name: string): CachedTree => {
+  const treeAt = (prefix: Path, known: CachedTree | undefined, name: string): CachedTree => {
     if (known !== undefined && known.count >= 0 && !touched.has(prefix.slice(0, -1))) {
       at += known.count
       return known
     }
     const first = at
-    const parts: Buffer[] = []
+    let lines = ''
     const inner: CachedTree[] = []
-    for (let entry = all[at]; entry?.path.startsWith(prefix) === true; entry = all[at]) {
-      const cut = entry.path.indexOf('/', prefix.length)
+    const knownInside = new Map(known?.folders.map((each) => [each.name, each]))
+    while (at < countIn(all)) {
+      const path = pathAt(all, at)
+      if (!path.startsWith(prefix)) break
+      const cut = path.indexOf('/', prefix.length)
       if (cut < 0) {
-        parts.push(treeLine(modeIn(entry), entry.path.slice(prefix.length), entry.bytes.subarray(40, 60)))
-        if (!changes.has(entry.path)) read.push(entry)
+        const mode = modeAt(all, at)
+        const raw = rawHashAt(all, at)
+        lines += `${mode.toString(8)} ${path.slice(prefix.length)}\0${raw}`
+        if (mode !== 0o160000 && !changes.has(path)) kept.push(hexOf(raw))
         at += 1
         continue
       }
-      const below = entry.path.slice(prefix.length, cut)
-      const tree = treeAt(
-        entry.path.slice(0, cut + 1),
-        known?.folders.find((each) => each.name === below),
-        below,
-      )
+      const below = path.slice(prefix.length, cut)
+      const tree = treeAt(path.slice(0, cut + 1), knownInside.get(below), below)
       inner.push(tree)
-      parts.push(treeLine(0o40000, below, Buffer.from(tree.hash, 'hex')))
+      lines += `40000 ${below}\0${tree.raw}`
     }
-    const body = Buffer.concat(parts)
+    const body = Buffer.from(lines, 'latin1')
     const hash = hashOf('tree', body)
     trees.push({ kind: 'tree', hash, body })
-    return { name, count: at - first, hash, folders: inner.sort(byLength) }
+    const raw = Buffer.from(hash, 'hex').toString('latin1')
+    return { name, count: at - first, raw, folders: inner.sort(byLength) }
   }
-  const top = treeAt('', root, '')
+  const top = treeAt('', before.root, '')
 
-  const header = Buffer.alloc(headerLength)
-  header.write('DIRC', 'latin1')
-  header.writeUInt32BE(2, 4)
-  header.writeUInt32BE(all.length, 8)
-  const cached = Buffer.concat(treeBytes(top))
+  const cached = Buffer.from(treeText(top), 'latin1')
   const extension = Buffer.alloc(8)
   extension.write('TREE', 'latin1')
   extension.writeUInt32BE(cached.length, 4)
-  const bytes = Buffer.concat([header, ...all.map((entry) => entry.bytes), extension, cached])
-  const sum = createHash('sha1').update(bytes).digest()
-  return { bytes: Buffer.concat([bytes, sum]), tree: top.hash, trees, kept: read }
+  const sum = createHash('sha1').update(all.bytes).update(extension).update(cached).digest()
+  return { pieces: [all.bytes, extension, cached, sum], tree: hexOf(top.raw), trees, kept }
+}
+
+/** The header and all entries, in order; borrowed. */
+function withEntries(
+  before: IndexBytes,
+  changes: ReadonlyMap<Path, Buffer | undefined>,
+): IndexBytes | undefined {
+  const parts: Buffer[] = [before.bytes.subarray(0, headerLength)]
+  let [taken, count] = [0, countIn(before)]
+  const takeUntil = (nth: number): void => {
+    parts.push(before.bytes.subarray(before.starts[taken], before.starts[nth]))
+    taken = nth
+  }
+  for (const [path, entry] of [...changes].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    takeUntil(firstFrom(before, path))
+    if (entry !== undefined) parts.push(entry)
+    if (entry !== undefined) count += 1
+    if (entryAt(before, path) === undefined) continue
+    taken += 1
+    count -= 1
+  }
+  takeUntil(countIn(before))
+  const bytes = borrow(parts.reduce((sum, { length }) => sum + length, 0))
+  let at = 0
+  for (const part of parts) at += part.copy(bytes, at)
+  bytes.writeUInt32BE(count, 8)
+  const starts = startsIn(bytes, bytes.length)
+  return starts && { bytes, starts, root: undefined }
 }
 
 export function hashOf(kind: string, body: Buffer): string {
@@ -180,8 +255,8 @@ export function hashOf(kind: string, body: Buffer): string {
 }
 
 /** An entry is filled up with zeros, at least one. */
-function lengthOf(path: string): number {
-  return (fixedLength + path.length + 8) & ~7
+function lengthOf(nameLength: number): number {
+  return (fixedLength + nameLength + 8) & ~7
 }
 
 function foldersOf(path: string): string[] {
@@ -189,10 +264,6 @@ function foldersOf(path: string): string[] {
   for (let cut = path.indexOf('/'); cut >= 0; cut = path.indexOf('/', cut + 1))
     folders.push(path.slice(0, cut))
   return folders
-}
-
-function treeLine(mode: number, name: string, hash: Buffer): Buffer {
-  return Buffer.concat([Buffer.from(`${mode.toString(8)} ${name}\0`, 'latin1'), hash])
 }
 
 function parseTrees(bytes: Buffer): CachedTree | undefined {
@@ -206,8 +277,8 @@ function parseTrees(bytes: Buffer): CachedTree | undefined {
       .split(' ')
       .map(Number)
     at = line + 1 + (count < 0 ? 0 : hashLength)
-    const hash = count < 0 ? '' : bytes.toString('hex', line + 1, at)
-    return { name, count, hash, folders: Array.from({ length: inner }, read) }
+    const raw = bytes.toString('latin1', line + 1, at)
+    return { name, count, raw, folders: Array.from({ length: inner }, read) }
   }
   return bytes.length === 0 ? undefined : read()
 }
@@ -217,7 +288,10 @@ function byLength({ name: one }: CachedTree, { name: other }: CachedTree): numbe
   return one.length - other.length || (one < other ? -1 : 1)
 }
 
-function treeBytes({ name, count, hash, folders }: CachedTree): Buffer[] {
-  const line = Buffer.from(`${name}\0${count} ${folders.length}\n`, 'latin1')
-  return [line, Buffer.from(hash, 'hex'), ...folders.flatMap(treeBytes)]
+function treeText({ name, count, raw, folders }: CachedTree): string {
+  return `${name}\0${count} ${folders.length}\n${raw}${folders.map(treeText).join('')}`
+}
+
+function hexOf(raw: string): string {
+  return Buffer.from(raw, 'latin1').toString('hex')
 }

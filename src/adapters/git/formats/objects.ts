@@ -37,13 +37,23 @@ export interface TreeChange {
 }
 
 /** What differs between two trees or commits, in git's order; a rename is two of them. */
-export function treeChangesNow(git: Git, from: string, to: string): TreeChange[] | undefined {
+export function treeChangesNow(git: Git, from: string, to: string): readonly TreeChange[] | undefined {
+  const pair = `${from} ${to}`
+  const known = changesOf.get(pair)
+  if (known !== undefined) return known
   const [before, after] = [treeOfNow(git, from), treeOfNow(git, to)]
   if (before === undefined || after === undefined) return undefined
   const changes: TreeChange[] = []
   if (!collectChanges(git, before, after, '', changes)) return undefined
-  return changes.sort((one, other) => (one.path < other.path ? -1 : 1))
+  changes.sort((one, other) => (one.path < other.path ? -1 : 1))
+  if (changesOf.size >= mostPairs) changesOf.clear()
+  if (changes.length <= mostChanges) changesOf.set(pair, changes)
+  return changes
 }
+
+/** By both hashes, so never stale: of one attempt it is asked many times. */
+const changesOf = new Map<string, readonly TreeChange[]>()
+const [mostPairs, mostChanges] = [16, 200]
 
 /** What a commit with one parent changes. */
 export function ownPathsNow(git: Git, commit: string): string[] | undefined {

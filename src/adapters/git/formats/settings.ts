@@ -42,6 +42,8 @@ interface Setting {
   readonly key: string
   /** In bytes (latin1). */
   readonly value: string
+  /** Empty where it is from none. */
+  readonly file: string
 }
 
 /** In the order in which they count. Git is asked again only when one of the files that it reads has other bytes. */
@@ -60,10 +62,10 @@ export async function allSettings(git: Git): Promise<readonly Setting[]> {
   for (let at = 0; at + 2 < fields.length; at += 3) {
     const [scope = '', origin = '', entry = ''] = fields.slice(at, at + 3)
     const cut = `${entry}\n`.indexOf('\n')
-    const setting = { scope, key: entry.slice(0, cut), value: entry.slice(cut + 1) }
+    const file = origin.startsWith('file:') ? resolve(git.worktree, textIn(origin.slice(5))) : ''
+    const setting = { scope, key: entry.slice(0, cut), value: entry.slice(cut + 1), file }
     settings.push(setting)
-    const file = origin.startsWith('file:') ? resolve(git.worktree, textIn(origin.slice(5))) : undefined
-    if (file === undefined) continue
+    if (file === '') continue
     files.add(file)
     // One that is not there yet counts from the moment in which it is.
     if (/^include(if\..*)?\.path$/.test(setting.key))

@@ -1,7 +1,9 @@
 // Which parts of the git directory a caged agent may write, and which only read: it commits, but sets nothing that git would obey later.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { join, relative, resolve } from 'node:path'
+import { basename, join, relative, resolve } from 'node:path'
+import { changesDir, runPaths } from '../../files/paths.ts'
 import { onDisk } from '../tree/files.ts'
+import { linkedNames } from '../formats/linked-trees.ts'
 import type { Repository } from '../git.ts'
 import { ofRepository } from './guarded-files.ts'
 import { checkpointFolder } from '../store.ts'
@@ -12,8 +14,8 @@ export function cagedGit({ worktree, gitDir, gitCommonDir: common }: Repository)
   readonly readOnly: readonly string[]
 } {
   const own = relative(common, gitDir)
-  const trees = existsSync(join(common, 'worktrees')) ? readdirSync(join(common, 'worktrees')) : []
-  const others = trees.map((name) => `worktrees/${name}`).filter((name) => name !== own)
+  const trees = linkedNames(common).map((name) => `worktrees/${name}`)
+  const others = trees.filter((name) => name !== own)
   return {
     // Each by its own name: what is mounted cannot be moved away to make another.
     writable: [worktree, common, gitDir],
@@ -33,6 +35,15 @@ export function reportsOf(gitCommonDir: string, change: string): readonly string
   const watches = join(checkpointFolder(gitCommonDir, change), 'watch')
   const names = existsSync(watches) ? readdirSync(watches) : []
   return names.flatMap((name) => ['ledger', 'trace'].map((file) => join(watches, name, file)))
+}
+
+/** Of plans, made outside: a link in the plan may have led to anything. Earlier runs have theirs, too. */
+export function copiesOf({ gitCommonDir }: Repository): readonly string[] {
+  const namesIn = (folder: string): string[] => (existsSync(folder) ? readdirSync(folder) : [])
+  return namesIn(changesDir(gitCommonDir)).flatMap((change) => {
+    const { guard, archive } = runPaths(gitCommonDir, change)
+    return [guard, ...namesIn(archive).map((name) => join(archive, name, basename(guard)))]
+  })
 }
 
 /** Objects that lie elsewhere have to be seen. Whoever wrote that file: a folder that holds none is not shown. */

@@ -5,6 +5,7 @@ import { writeDurably } from '../../files/whole.ts'
 import { bytesOf } from '../formats/bytes.ts'
 import { insistOnConversions } from '../tree/conversions.ts'
 import { putBackGuarded } from './guarded.ts'
+import { removeWaysOut } from './ways-out.ts'
 import { openRepository } from '../tree/owner-access.ts'
 import { named } from '../git.ts'
 import { headText } from '../formats/ref-files.ts'
@@ -20,6 +21,7 @@ export async function mendRepository(store: Store, snapshot: Snapshot, n: number
   const pipes = await removePipes(store, snapshot)
   const mended = [
     ...pipes,
+    ...(await removeWaysOut(store.git, snapshot)),
     ...mendRefs(store),
     ...(await mendHead(store, snapshot)),
     ...(await putBackGuarded(store, snapshot, n)),

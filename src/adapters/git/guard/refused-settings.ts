@@ -1,4 +1,5 @@
 // What attempts changed of settings, hooks and info/: kept aside in the git directory, told when the attempt is settled, taken over only by the user's word.
+import { firstNames } from '../../../core/first-names.ts'
 import { readdir, rm } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
@@ -226,7 +227,7 @@ function ran({ n }: Aside): string {
 
 function briefly({ settings, files }: Aside): string {
   const keys = settings.map(({ name, key, now }) => `${inGit(name)} (${shownSetting(key, now)})`)
-  return cut([...keys, ...files.map(({ name }) => inGit(name))], 3)
+  return firstNames([...keys, ...files.map(({ name }) => inGit(name))], 3)
 }
 
 /** Nobody can tell whose line in a file it is. */
@@ -249,12 +250,7 @@ function fully({ settings, files }: Aside): string {
     ({ name, before, now }) =>
       `${inGit(name)} (${now === undefined ? 'removed' : before === undefined ? 'new' : 'changed'})`,
   )
-  return cut([...keys, ...changed], 12)
-}
-
-function cut(items: readonly string[], most: number): string {
-  const more = items.length - most
-  return `${items.slice(0, most).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+  return firstNames([...keys, ...changed], 12)
 }
 
 function inGit(name: string): string {

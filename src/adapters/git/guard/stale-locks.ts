@@ -8,6 +8,7 @@ import { mkdir, rename, rm } from '../../files/now.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { holdersOf } from '../../process/strays.ts'
 import { processTable, readProc } from '../../process/table.ts'
+import { refLocks } from '../formats/ref-files.ts'
 import type { Git, Repository } from '../git.ts'
 import { checkpointFolder, type Store } from '../store.ts'
 
@@ -153,11 +154,6 @@ function lastCheckpoint({ folder, outer }: Pick<Store, 'folder' | 'outer'>): num
     (name) => statSync(join(folder, name), { throwIfNoEntry: false })?.mtimeMs,
   )
   return written.find((time) => time !== undefined)
-}
-
-/** Branches and tags that an agent's git, or ralph's when it put them back, was about to write. */
-function refLocks({ gitCommonDir }: Git): string[] {
-  return ['heads', 'tags'].flatMap((kind) => filesIn(join(gitCommonDir, 'refs', kind), /\.lock$/))
 }
 
 /** Of what every loop writes: its work tree's own, and those that all work trees share. */

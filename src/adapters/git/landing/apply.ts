@@ -97,7 +97,21 @@ export async function refuseOverwrite(
     .map(({ path }) => path)
     .filter((path) => [path, ...above(path)].some((each) => dirty.has(each) || dirty.has(`${each}/`)))
     .concat(taken)
-  if (inTheWay.length > 0) throw uncommitted(git, [...new Set(inTheWay)], moveFirst(bringing))
+  const links = changes.filter((each) => each.from === '160000' && each.to === '160000')
+  const there = new Set<string>()
+  for (const { path } of links.filter((each) => inTheWay.includes(each.path)))
+    if (await isCheckedOut(git, to, path)) there.add(path)
+  const left = [...new Set(inTheWay)].filter((path) => !there.has(path))
+  if (left.length > 0) throw uncommitted(git, left, moveFirst(bringing))
+}
+
+/** A submodule that is at its commit already: `git switch` leaves it there, and nothing is written into it. */
+async function isCheckedOut(git: Git, tree: string, path: string): Promise<boolean> {
+  const [entry, { out: head }] = await Promise.all([
+    git.line(['rev-parse', `${tree}:${path}`]),
+    git.run(['rev-parse', 'HEAD'], { inside: onDisk(git.worktree, path).toString(), accept: [128] }),
+  ])
+  return head.trim() === entry
 }
 
 /** What is in no tree, as is what git ignores, and lies where a new path, or one of its folders, has to be. */

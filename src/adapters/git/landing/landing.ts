@@ -1,16 +1,10 @@
-// Puts the work of a change on a branch without touching anybody's checkout: merged among the objects, gated in a scratch work tree, moved
-// only where nobody else has moved it.
-import { existsSync, lstatSync, readdirSync, readFileSync } from 'node:fs'
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+// Puts the work of a change on a branch without touching anybody's checkout: merged among the objects, moved only where nobody else has
+// moved it.
 import { RalphError } from '../../../core/error.ts'
-import { ifThereNow } from '../../files/whole.ts'
-import type { Author } from '../formats/author.ts'
 import { shown, type Git } from '../git.ts'
-import { mainFolder } from '../refs/branch-in-use.ts'
+import { heldWhere } from './held.ts'
 import { moveRefs, readRef, refsUnder, shortName } from '../refs/refs.ts'
-import { findTree } from '../start/worktrees.ts'
-import { commitTree, isAncestor, joined, treeOf } from '../tree/tree.ts'
+import { commitTree, isAncestor, treeOf } from '../tree/tree.ts'
 
 /** What has landed on a branch, whether or not the branch itself could follow: nobody has this checked out, and no loop guards it. */
 export function landedRef(target: string): string {
@@ -168,6 +162,15 @@ export async function isIn(git: Git, commit: string, ref: string): Promise<boole
   return code === 0
 }
 
+/** Whether a merge would bring nothing: also where its user has amended, squashed or picked what landed. */
+export async function hasAllOf(git: Git, own: string, landed: string): Promise<boolean> {
+  if (await isAncestor(git, landed, own)) return true
+  if (await isAncestor(git, own, landed)) return false
+  const merge = ['merge-tree', '--write-tree', '--no-messages', own, landed]
+  const { out, code } = await git.run(merge, { accept: [1, 128] })
+  return code === 0 && out.trim() === (await treeOf(git, own))
+}
+
 /** Among the objects: no index, no work tree, no half-done merge. */
 export async function mergeCommits(
   git: Git,
@@ -210,165 +213,6 @@ const markedSubject = 'Both sides of a conflict, with markers'
 /** Both sides with git's markers: the tree that `mergeCommits` gave, as a merge of the two that is on no branch. */
 export function markedCommit(git: Git, tree: string, tip: string, base: string): Promise<string> {
   return commitTree(git, tree, [tip, base], markedSubject)
-}
-
-/** A work tree for one landing after the other, beside the checkout: tools leave folders in `.git` alone. */
-export async function openScratchTree(git: Git, commit: string): Promise<Git> {
-  const dir = scratchDir(git)
-  await closeScratchTree(git)
-  if (lstatSync(dir, { throwIfNoEntry: false }) !== undefined) {
-    throw new RalphError('repository_state', `${dir} is in the way: ralph tests merges there.`, {
-      hint: 'What has landed stays, and so do the loops. Move that away, then: ralph up',
-    })
-  }
-  // Before it is made: half of it is ralph's own, too.
-  await mkdir(dirname(markOf(git)), { recursive: true })
-  await writeFile(markOf(git), dir)
-  // Twice by force: git keeps one that was killed while it was made locked.
-  await git.run([...whole, 'worktree', 'add', '--quiet', '--force', '--force', '--detach', dir, commit])
-  const tree = await findTree(git, dir)
-  if (tree === undefined) throw new Error(`git made no work tree at ${dir}`)
-  return git.at(tree)
-}
-
-function scratchDir({ gitCommonDir }: Git): string {
-  const main = mainFolder(gitCommonDir)
-  // No change is called so: its own work tree has another name.
-  return join(dirname(main), `${basename(main)}-ralph--landing`)
-}
-
-/** A user's sparse checkout would hide from the gates what lands. */
-const whole = ['-c', 'core.sparseCheckout=false']
-
-/** Only one that ralph has made: everything in it is in the object store, or was made by a gate. */
-export async function closeScratchTree(git: Git): Promise<void> {
-  const dir = scratchDir(git)
-  const made = existsSync(markOf(git)) ? await readFile(markOf(git), 'utf8') : ''
-  if (made === dir) {
-    await rm(dir, { recursive: true, force: true, maxRetries: 3 })
-    await rm(markOf(git), { force: true })
-  }
-  await git.run(['worktree', 'prune'])
-}
-
-function markOf({ gitCommonDir }: Git): string {
-  return join(gitCommonDir, 'ralph', 'queue', 'landing-tree')
-}
-
-/** All that is in the scratch tree now, as one commit on the base; `tip` too is its parent where history is to be kept. */
-export async function commitScratch(
-  scratch: Git,
-  parents: readonly string[],
-  message: string,
-  author: Author | undefined,
-  {
-    folders,
-    isSetUp,
-  }: {
-    /** Of these everything lands, ignored or not. */
-    readonly folders: readonly string[]
-    readonly isSetUp: (path: string) => boolean
-  },
-): Promise<string> {
-  await scratch.run([...whole, 'add', '--update', '--', '.'])
-  const others = ['ls-files', '-z', '--others', '--', ...folders]
-  const more = folders.length === 0 ? [] : await scratch.list(others)
-  const paths = [...(await newPaths(scratch)).filter((path) => !isSetUp(path)), ...more]
-  if (paths.length > 0)
-    await scratch.run(['update-index', '--add', '-z', '--stdin'], { input: joined(paths) })
-  const commit = await commitTree(scratch, await scratch.line(['write-tree']), parents, message, author)
-  await scratch.run(['update-ref', '--no-deref', 'HEAD', commit])
-  return commit
-}
-
-/** Into the scratch tree; `base` has these paths as it has them, without markers. */
-export async function enterTree(
-  scratch: Git,
-  tree: string,
-  side?: { readonly base: string; readonly paths: readonly string[] },
-): Promise<void> {
-  await scratch.run([...whole, 'read-tree', '--reset', '-u', tree])
-  if (side !== undefined && side.paths.length > 0)
-    await scratch.run([
-      'restore',
-      '--quiet',
-      `--source=${side.base}`,
-      '--staged',
-      '--worktree',
-      '--',
-      ...side.paths,
-    ])
-}
-
-/** The tree with what was done to the wanted files since `before`; all else that was done is undone. */
-export async function takeOnly(
-  scratch: Git,
-  before: string,
-  isWanted: (path: string) => boolean,
-): Promise<string> {
-  await scratch.run(['read-tree', '--reset', before])
-  const changed = await scratch.list([
-    ...whole,
-    'ls-files',
-    '-z',
-    '--modified',
-    '--deleted',
-    '--others',
-    '--exclude-standard',
-  ])
-  const wanted = [...new Set(changed)].filter(isWanted)
-  if (wanted.length > 0) await scratch.run(['add', '--all', '--', ...wanted])
-  const tree = await scratch.line(['write-tree'])
-  await scratch.run([...whole, 'read-tree', '--reset', '-u', tree])
-  await scratch.run(['clean', '--quiet', '-ffd'])
-  return tree
-}
-
-/** What is in the scratch tree besides its commit: files that a gate changed or left; by an index of its own, in which nothing is hidden. */
-export async function strayPaths(
-  scratch: Git,
-  commit: string,
-  isSetUp: (path: string) => boolean,
-): Promise<readonly string[]> {
-  const index = join(scratch.gitDir, 'stray-index')
-  await scratch.run(['read-tree', commit], { index })
-  const args = [
-    ...whole,
-    '-c',
-    'core.fileMode=true',
-    'status',
-    '--porcelain',
-    '-z',
-    '--no-renames',
-    '--untracked-files=no',
-  ]
-  const entries = await scratch.list(args, { index })
-  const others = (await newPaths(scratch, index)).filter((path) => !isSetUp(path))
-  return [...entries.map((entry) => entry.slice(3)), ...others]
-}
-
-/** Which files the set-up has made that only the user's own settings ignore: gates need them, and they never land. */
-export async function setUpPaths(scratch: Git): Promise<(path: string) => boolean> {
-  const made = await scratch.list([
-    'ls-files',
-    '-z',
-    '--others',
-    '--directory',
-    '--exclude-per-directory=.gitignore',
-  ])
-  return (path) => made.some((each) => path === each || (each.endsWith('/') && path.startsWith(each)))
-}
-
-/** What only the user's own settings ignore (`info/exclude`, a file for all repositories) is ignored for nobody else: only .gitignore counts. */
-async function newPaths(scratch: Git, index?: string): Promise<readonly string[]> {
-  const args = ['ls-files', '-z', '--others', '--exclude-per-directory=.gitignore']
-  return await scratch.list(args, index === undefined ? {} : { index })
-}
-
-/** Exactly its commit again, without what git ignores too: a candidate is gated on nothing that another one left. */
-export async function resetScratch(scratch: Git, commit: string): Promise<void> {
-  await scratch.run([...whole, 'reset', '--quiet', '--hard', commit])
-  await scratch.run(['clean', '--quiet', '-ffd'])
 }
 
 /** False where somebody was quicker. Done already: true. */
@@ -434,35 +278,4 @@ export async function carryHome(git: Git, target: string, from?: string): Promis
           .split('\n')
           .find((line) => line.includes('rejected')) ?? said.trim()
       }`
-}
-
-/** Who stands on a branch: `git worktree list` does not know of one that is being rebased or bisected. Empty: nobody. */
-export async function heldWhere(git: Git, target: string): Promise<string> {
-  const { gitCommonDir } = git
-  const trees = join(gitCommonDir, 'worktrees')
-  const names = ifThereNow(() => readdirSync(trees)) ?? []
-  for (const dir of [gitCommonDir, ...names.map((name) => join(trees, name))]) {
-    const read = (file: string): string =>
-      ifThereNow(() => readFileSync(join(dir, file), 'utf8'))?.trim() ?? ''
-    const ref = `refs/heads/${target}`
-    const word =
-      read('HEAD') === `ref: ${ref}`
-        ? 'checked out'
-        : ['rebase-merge/head-name', 'rebase-apply/head-name'].some((file) => read(file) === ref) ||
-            read('rebase-merge/update-refs').split('\n').includes(ref)
-          ? 'being rebased'
-          : read('BISECT_START') === target
-            ? 'being bisected'
-            : ''
-    // In a bare one nobody stands: its HEAD is for those who clone it.
-    if (word === 'checked out' && dir === gitCommonDir && (await isBare(git))) continue
-    if (word !== '') return `${word} in ${dirname(dir === gitCommonDir ? dir : read('gitdir'))}`
-  }
-  return ''
-}
-
-/** Of the repository, whatever its work trees say of themselves. */
-async function isBare(git: Git): Promise<boolean> {
-  const [, kind] = await git.list(['worktree', 'list', '--porcelain', '-z'])
-  return kind === 'bare'
 }

@@ -112,26 +112,24 @@ async function inConflict(
     // One side had moved its content away: there the other one's part has to be.
     const sides = await sidesOf(git, [started, landed, own, undefined])
     const dropped = sides === undefined ? [] : droppedSides({ ...sides, now: `${sides.fork}\n${elsewhere}` })
-    return dropped
-      .filter((side) => (side === 'own') === (landed === undefined))
-      .map((side) => words(name, side))
+    return words(
+      name,
+      dropped.filter((side) => (side === 'own') === (landed === undefined)),
+    )
   }
   if (landed === undefined || own === undefined)
     return [`${name} is there, and ${landed === undefined ? 'what landed' : 'this change'} deleted it`]
   const sides = await sidesOf(git, [started, landed, own, now])
   if (sides === undefined) {
-    if (now.hash === landed.hash) return [words(name, 'own')]
-    return now.hash === own.hash ? [words(name, 'landed')] : []
+    if (now.hash === landed.hash) return words(name, ['own'])
+    return now.hash === own.hash ? words(name, ['landed']) : []
   }
   if (hasMarkers(sides)) return [`${name} has conflict markers`]
   const pieces = await mergedPieces(git, sides)
   const dropped = new Set([sides, ...hunksIn(pieces, sides.now)].flatMap(droppedSides))
   const alone = pieces.flatMap((piece) => ('line' in piece ? [piece.line] : []))
   const weaker = isTest(path) ? weakerTest(sides, alone) : ''
-  return [
-    ...[...dropped].map((side) => words(name, side)),
-    ...(weaker === '' ? [] : [`the test ${name} ${weaker}`]),
-  ]
+  return [...words(name, [...dropped]), ...(weaker === '' ? [] : [`the test ${name} ${weaker}`])]
 }
 
 /** What both sides make of the mode of a file: more than one where each wants its own. */
@@ -157,11 +155,13 @@ function otherMode(
 function judgedText(name: string, sides: Sides | undefined): readonly string[] {
   if (sides === undefined) return []
   if (hasMarkers(sides)) return [`${name} has conflict markers`]
-  return droppedSides(sides).map((side) => words(name, side))
+  return words(name, droppedSides(sides))
 }
 
-function words(name: string, side: 'landed' | 'own'): string {
-  return `in ${name} ${side === 'own' ? 'what this change did' : 'what landed'} was dropped`
+function words(name: string, dropped: readonly ('landed' | 'own')[]): readonly string[] {
+  if (dropped.length === 0) return []
+  const both = dropped.map((side) => (side === 'own' ? 'what this change did' : 'what landed')).join(' and ')
+  return [`in ${name} ${both} ${dropped.length === 1 ? 'was' : 'were'} dropped`]
 }
 
 /** Undefined where one of them is no text. */

@@ -1,10 +1,11 @@
 // Git allows a branch in one work tree only: refuses where another one stands on it, and says how to give it free.
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError, type ErrorCode } from '../../../core/error.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { bytesOf } from '../formats/bytes.ts'
 import type { Git } from '../git.ts'
+import { linkedNames } from '../formats/linked-trees.ts'
 import { headText } from '../formats/ref-files.ts'
 import { shortName } from './refs.ts'
 
@@ -21,19 +22,18 @@ export function refuseTaken(
   })
 }
 
-/** Not one whose folder is gone: nobody stands there any more. */
-function holderOf(git: Git, ref: string): string | undefined {
+/** Of the other work trees, the one that stands on it. Not one whose folder is gone, or is something else now: nobody stands there any more. */
+export function holderOf(git: Git, ref: string): string | undefined {
   const head = bytesOf(`ref: ${ref}`).toString('latin1')
   return gitDirsBeside(git)
     .filter((gitDir) => headText(gitDir) === head)
     .map((gitDir) => (gitDir === git.gitCommonDir ? mainFolder(gitDir) : linkedFolder(gitDir)))
-    .find((folder) => folder !== undefined && existsSync(folder))
+    .find((folder) => folder !== undefined)
 }
 
 function gitDirsBeside({ gitDir: own, gitCommonDir }: Git): string[] {
-  const linked = join(gitCommonDir, 'worktrees')
-  const names = existsSync(linked) ? readdirSync(linked) : []
-  return [gitCommonDir, ...names.map((name) => join(linked, name))].filter((gitDir) => gitDir !== own)
+  const linked = linkedNames(gitCommonDir).map((name) => join(gitCommonDir, 'worktrees', name))
+  return [gitCommonDir, ...linked].filter((gitDir) => gitDir !== own)
 }
 
 /** Of the other work trees, but for those that the agent made: which ref each stands on, and where its own record (the reflog of its HEAD) says that this is; undefined without one. */
@@ -56,7 +56,13 @@ export function mainFolder(gitDir: string): string {
   return basename(gitDir) === '.git' ? dirname(gitDir) : gitDir
 }
 
+/** Undefined unless what stands there is of this repository. */
 function linkedFolder(gitDir: string): string | undefined {
-  const file = join(gitDir, 'gitdir')
-  return existsSync(file) ? dirname(resolve(gitDir, readFileSync(file, 'utf8').trimEnd())) : undefined
+  try {
+    const link = resolve(gitDir, readFileSync(join(gitDir, 'gitdir'), 'utf8').trimEnd())
+    const back = /^gitdir: (.*)$/m.exec(readFileSync(link, 'utf8'))?.[1] ?? ''
+    return realpathSync(resolve(dirname(link), back)) === realpathSync(gitDir) ? dirname(link) : undefined
+  } catch {
+    return undefined
+  }
 }

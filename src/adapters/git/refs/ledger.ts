@@ -1,9 +1,10 @@
 // Reads what the gits of an attempt told about themselves (see watch.ts), whole lines only, in bytes.
-import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { createReadStream, existsSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import * as z from 'zod'
 import { readJson } from '../../../core/json.ts'
+import { readNow } from '../../files/now.ts'
 import { ifThereNow, readIfThere } from '../../files/whole.ts'
 import type { GitCommand, HeadSwitch, Ledger, RefWrite } from '../../../core/ownership.ts'
 import { textOf } from '../formats/bytes.ts'
@@ -39,7 +40,7 @@ export function hasWritten(git: Git, change: string, ref: string, to: string): b
   const watches = join(checkpointFolder(git.gitCommonDir, change), 'watch')
   const names = ifThereNow(() => readdirSync(watches)) ?? []
   return names.some((name) => {
-    const lines = ifThereNow(() => readFileSync(join(watches, name, 'ledger'), 'latin1'))?.split('\n') ?? []
+    const lines = ifThereNow(() => readNow(join(watches, name, 'ledger'), 'latin1'))?.split('\n') ?? []
     const { writes } = readTold(lines.slice(0, -1).map(textOf), 'agent')
     return writes.some((write) => write.ref === ref && write.to === to)
   })
@@ -91,7 +92,7 @@ function value(hash: string): string | undefined {
 
 /** One JSON record a line; of a process: its arguments, and the work tree that it found itself in. */
 async function readTrace(file: string, by: Watched, { git }: Store): Promise<GitCommand[]> {
-  if (!existsSync(file)) return []
+  if (statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return []
   const trees = await worktreesOf(git)
   const started = new Map<string, readonly string[]>()
   const names = new Map<string, string>()

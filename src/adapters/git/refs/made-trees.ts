@@ -1,10 +1,15 @@
 // Work trees that an agent made with `git worktree add`: removed where that loses nothing, named where it would.
+import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
+import { isWithin } from '../../../core/cage.ts'
+import { sandboxedMark } from '../../files/paths.ts'
 import { readIfThere } from '../../files/whole.ts'
 import type { Ledger } from '../../../core/ownership.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { textOf } from '../formats/bytes.ts'
+import { linkedTo } from '../formats/linked-trees.ts'
 import type { Git } from '../git.ts'
+import type { Snapshot } from '../revert/snapshot.ts'
 
 export interface MadeTree {
   /** In `.git/worktrees`. */
@@ -15,9 +20,28 @@ export interface MadeTree {
   readonly head: string
 }
 
+/**
+ * What an agent's git reports an agent can write: one that was there before the attempt was made by nobody in it. Nor was, where agents are caged, one
+ * that lies elsewhere than their work: what they make in a folder of their own is gone with it.
+ */
+export function namesMade(
+  git: Pick<Git, 'worktree' | 'gitCommonDir'>,
+  { worktrees = [] }: Pick<Snapshot, 'worktrees'>,
+  { trees }: Ledger,
+): string[] {
+  const isCaged = existsSync(sandboxedMark(git.gitCommonDir))
+  const isReached = (name: string): boolean => {
+    const folder = linkedTo(join(git.gitCommonDir, 'worktrees', name, 'gitdir'))
+    return folder === undefined || !existsSync(folder) || isWithin(realpathSync(folder), git.worktree)
+  }
+  return trees.filter(
+    (name) => !worktrees.includes(name) && !name.includes('/') && (!isCaged || isReached(name)),
+  )
+}
+
 /** Those that are still there and have a commit. */
-export async function madeTrees(git: Git, { trees }: Ledger): Promise<MadeTree[]> {
-  const found = await Promise.all(trees.map((name) => madeTree(git, name)))
+export async function madeTrees(git: Git, snapshot: Snapshot, ledger: Ledger): Promise<MadeTree[]> {
+  const found = await Promise.all(namesMade(git, snapshot, ledger).map((name) => madeTree(git, name)))
   return found.filter((tree) => tree !== undefined)
 }
 
@@ -37,20 +61,27 @@ async function madeTree(git: Git, name: string): Promise<MadeTree | undefined> {
   }
 }
 
-/** Returns those that stay: git itself refuses to remove one with changes or new files. */
+/** Returns those that stay: git itself refuses to remove one with changes or new files, but not one with ignored files. */
 export async function removeTrees(git: Git, trees: readonly MadeTree[]): Promise<MadeTree[]> {
   const standing: MadeTree[] = []
   for (const tree of trees) {
-    const { code } = await git.run(['worktree', 'remove', tree.folder], { accept: [1, 128] })
+    const { out } = await inside(git, tree).run(['status', '--porcelain', '--ignored'], { accept: [128] })
+    const { code } =
+      out === '' ? await git.run(['worktree', 'remove', tree.folder], { accept: [1, 128] }) : { code: 1 }
     if (code !== 0) standing.push(tree)
   }
   return standing
 }
 
+export function inside(git: Git, { name, folder }: MadeTree): Git {
+  const gitDir = join(git.gitCommonDir, 'worktrees', name)
+  return git.at({ worktree: folder, gitDir, gitCommonDir: git.gitCommonDir })
+}
+
 export function treeTold({ folder, branch }: MadeTree, stays: boolean): string {
   if (!stays)
-    return `the agent made the work tree ${folder}; nothing in it was uncommitted, and it was removed`
+    return `the agent made the work tree ${folder}; nothing in it was uncommitted or ignored, and it was removed`
   const name = branch.replace('refs/heads/', '')
   const and = name === '' ? '' : ` && git branch -D ${shellWord(name)}`
-  return `the agent made the work tree ${folder}${name === '' ? '' : ` with the branch ${name}`}; it has changes that no commit holds, so it stays. This removes it: git worktree remove --force ${shellWord(folder)}${and}`
+  return `the agent made the work tree ${folder}${name === '' ? '' : ` with the branch ${name}`}; it has files that no commit holds, so it stays. This removes it: git worktree remove --force ${shellWord(folder)}${and}`
 }

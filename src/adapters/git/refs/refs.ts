@@ -6,17 +6,8 @@ import type { Head } from '../../../core/git-facts.ts'
 import { inFolder, rename, rm, sync } from '../../files/now.ts'
 import { ifThereNow, syncFiles } from '../../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from '../formats/bytes.ts'
-import {
-  findRef,
-  headRef,
-  headText,
-  isRefName,
-  refIn,
-  isMeant,
-  isUsual,
-  kindsIn,
-  listRefs,
-} from '../formats/ref-files.ts'
+import { findRef, headRef, headText, isMeant, isUsual, kindsIn, listRefs } from '../formats/ref-files.ts'
+import { isRefName, refIn } from '../formats/loose-refs.ts'
 import { ownEmail, type Git } from '../git.ts'
 import { isLoose, isShared, timeZone } from '../formats/objects.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'

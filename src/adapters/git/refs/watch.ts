@@ -1,11 +1,14 @@
 // Lets the git of an agent or a gate tell what it does, and nobody else's: hooks and a trace that only its environment names.
-import { existsSync, lstatSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { mkdir, readdir, rename, rm, writeFile } from '../../files/now.ts'
 import { markOf, writeOver } from '../../files/whole.ts'
 import { quoted } from '../../process/shell-word.ts'
 import { shown, type Git } from '../git.ts'
+import { bytesOf } from '../formats/bytes.ts'
 import { allSettings, atHome } from '../formats/settings.ts'
+import { readRefs } from './refs.ts'
+import { shimScript, type UserSettings } from './shim.ts'
 import type { Store } from '../store.ts'
 
 export type Watched = 'agent' | 'gate'
@@ -62,6 +65,38 @@ export async function watch(store: Store, by: Watched, n: number): Promise<Recor
       GIT_TRACE2_EVENT_NESTING: '1',
     }),
   }
+}
+
+/**
+ * For what runs on a merge that is nowhere yet: its git may not write a ref that is there, nor any of ralph's. What it makes anew and deletes
+ * again is its own affair. Nothing moves back, because nothing moves: whoever has a branch checked out sees none of it.
+ */
+export async function closeRefs(
+  git: Git,
+  env: NodeJS.ProcessEnv,
+  folder: string,
+): Promise<Record<string, string>> {
+  const hooks = join(folder, 'hooks')
+  const user = await userSettings({ git, env })
+  await rm(folder, { recursive: true, force: true })
+  await makeHooks(hooks, new Set([...hookNames, ...hooksIn(resolve(git.worktree, user.hooks))]))
+  const { all } = await readRefs(git)
+  await writeFile(join(folder, 'there'), bytesOf(`${Object.keys(all).join('\n')}\n`), { mode: 0o600 })
+  const at = { ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir, isClosed: true }
+  await writeFile(join(folder, 'shim.sh'), shimScript(at), { mode: 0o600 })
+  // It would pack refs, and what it could not do then stops the user's own later.
+  const parameters = [
+    user.parameters,
+    `'core.hooksPath'=${quoted(hooks)}`,
+    `'gc.auto'='0'`,
+    `'maintenance.auto'='false'`,
+  ]
+  return { GIT_CONFIG_PARAMETERS: parameters.filter((part) => part !== '').join(' ') }
+}
+
+/** What `closeRefs` made a git say, in what the command printed; undefined where it was not refused anything. */
+export function refusedRef(output: string): string | undefined {
+  return /^ralph: (it may not write .*)$/m.exec(output)?.[1]
 }
 
 /** Small files, not links: an installer of hooks that writes to one of these spoils no other. */
@@ -162,16 +197,7 @@ function watchesOf(store: Store): string {
   return join(store.folder, 'watch')
 }
 
-interface UserSettings {
-  /** Where the repository's own hooks are. */
-  readonly hooks: string
-  /** Settings that the user's environment brings. */
-  readonly parameters: string
-  /** The user's own trace stays the user's. */
-  readonly hasTrace: boolean
-}
-
-async function userSettings({ git, env = process.env }: Store): Promise<UserSettings> {
+async function userSettings({ git, env = process.env }: Pick<Store, 'git' | 'env'>): Promise<UserSettings> {
   const own = (await allSettings(git)).filter(({ scope }) => scope !== 'command')
   const hooks = own.findLast(({ key }) => key === 'core.hookspath')?.value
   return {
@@ -194,78 +220,4 @@ function hooksIn(folder: string): string[] {
   } catch {
     return []
   }
-}
-
-/**
- * Never fails and never waits: at worst something is not seen. Without a fork where nothing is to be told: git calls it
- * twice for each ref that it packs. POSIX but for `-ef` and `-nt`, which every sh has.
- */
-function shimScript(at: UserSettings & { folder: string; gitDir: string; common: string }): string {
-  const common = quoted(realpathSync(at.common))
-  const parameters = quoted(at.parameters)
-  return `# Made by ralph for one attempt, and removed after it: tells ralph which refs this git writes, then runs the repository's own hook.
-name=\${0##*/}
-dir=\${GIT_DIR:-.git}
-[ -f "$dir" ] && read -r _ dir <"$dir"
-tree=
-if [ "$dir" -ef ${quoted(realpathSync(at.gitDir))} ]; then
-  tree=.
-elif [ "$dir" -ef ${common} ]; then
-  tree=@
-elif [ -f "$dir/commondir" ]; then
-  read -r up <"$dir/commondir"
-  case $up in /*) ;; *) up=$dir/$up ;; esac
-  [ "$up" -ef ${common} ] && tree=\${dir##*/}
-fi
-
-# Asked of git only where it may have another answer than before the attempt.
-hooks=${quoted(at.hooks)}
-asked=${parameters}$GIT_CONFIG_COUNT
-[ -n "$tree" ] || asked=elsewhere
-[ ${common}/config -nt ${quoted(join(at.folder, 'shim.sh'))} ] && asked=changed
-if [ -n "$asked" ]; then
-  quietly() { GIT_TRACE2_EVENT=0 GIT_CONFIG_PARAMETERS=${parameters} git "$@"; }
-  hooks=$(quietly config --type=path --get core.hooksPath) || hooks=$(quietly rev-parse --git-common-dir)/hooks
-fi
-own=$hooks/$name
-{ [ -n "$hooks" ] && [ -f "$own" ] && [ -x "$own" ]; } || own=
-
-ledger=${quoted(join(at.folder, 'ledger'))}
-told() {
-  unknown=
-  while read -r old new ref; do
-    if [ "$1" = committed ]; then
-      echo "wrote $tree $old $new $ref"
-      continue
-    fi
-    case $old:$ref in
-    *[!0]*:* | *:refs/remotes/*) ;;
-    *:refs/*) unknown="$unknown$ref $ref
-" ;;
-    esac
-  done
-  # git gives no old value where it was asked to check none; while the ref is locked it can still be seen.
-  [ -z "$unknown" ] || printf %s "$unknown" |
-    GIT_TRACE2_EVENT=0 git cat-file --batch-check="found $tree %(objectname) %(rest)"
-}
-case $tree:$name:$1 in
-:*) ;;
-*:post-checkout:*)
-  read -r head <"$dir/HEAD"
-  [ -h "$dir/HEAD" ] && head="ref: $(readlink "$dir/HEAD")"
-  echo "switched $tree $1 $2 $3 $head" ;;
-*:reference-transaction:prepared | *:reference-transaction:committed)
-  [ -n "$own" ] || { told "$1"; exit 0; }
-  lines=$(cat)
-  told "$1" <<END
-$lines
-END
-  ;;
-esac 2>/dev/null >>"$ledger"
-
-[ -n "$own" ] || exit 0
-[ -n "\${lines-}" ] || exec "$own" "$@"
-printf '%s\\n' "$lines" | "$own" "$@"
-exit
-`
 }

@@ -1,4 +1,5 @@
 // Refs after an attempt, sorted by whose change it is: the agent's and the gates' go back, everybody else's stay as they are.
+import { firstNames } from '../../../core/first-names.ts'
 import { once } from '../../../core/once.ts'
 import { leftBeside, ownerOfRef, wasMadeAgain, type Ledger } from '../../../core/ownership.ts'
 import { shellWord } from '../../process/shell-word.ts'
@@ -8,6 +9,7 @@ import { named, type Git } from '../git.ts'
 import { headRef } from '../formats/ref-files.ts'
 import { compareRefs, shortRef, type RefChanges, type Refs } from './refs.ts'
 import { checkoutsBeside } from './branch-in-use.ts'
+import { namesMade } from './made-trees.ts'
 import type { Store } from '../store.ts'
 import { restoreCommand } from '../attempt/lost-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
@@ -33,7 +35,7 @@ export function planRefs(
 ): RefPlan {
   const changes = compareRefs(snapshot.refs, now)
   const branch = `refs/heads/ralph/${store.change}`
-  const beside = once(() => checkoutsBeside(store.git, ledger.trees))
+  const beside = once(() => checkoutsBeside(store.git, namesMade(store.git, snapshot, ledger)))
   const known = once(() => new Set(Object.values(snapshot.refs)))
   // An agent can write what its git reports: what another checkout has on record, which it cannot write in a cage, counts more.
   const isDisproved = (name: string, value: string | undefined, found: string | undefined): boolean => {
@@ -194,18 +196,26 @@ export async function besideTold(
   const lines = await Promise.all(
     beside.map(async ({ hash, n }) => {
       const { git } = store
-      if ((await isAncestor(git, hash, checkpoint)) || (await isAncestor(git, hash, 'HEAD'))) return []
+      const isThere = (await isAncestor(git, hash, checkpoint)) || (await isAncestor(git, hash, 'HEAD'))
       const subject = named(await git.line(['log', '-1', '--format=%s', hash]))
       const short = hash.slice(0, 12)
       const kept = `it is kept as ${besideRef(store, n, hash)}`
-      const { paths, missing } = await comparedToTree(git, hash)
+      const { paths, missing, reversed } = await comparedToTree(git, hash)
       const begin = `your commit ${short} (${subject})`
+      const restoring = (some: readonly string[]): string[] =>
+        some.slice(0, 5).map((path) => restoreCommand(short, path, git.typed))
+      // Its editor was open while an attempt was undone.
+      if (isThere && reversed.length > 0)
+        return [
+          `${begin} is on the branch, but the work tree has ${firstNames(reversed.map(named))} as before it; to bring that back: ${restoring(reversed).join('; ')}`,
+        ]
+      if (isThere) return []
       const off = headRef(git) === undefined ? 'is no longer what HEAD is at' : 'is not on the branch'
       if (missing.length === paths.length) {
         const when = store.absence?.() === undefined ? ', made while the agent ran,' : ''
         return [`${begin}${when} ${off}; ${kept}: ${git.typed} cherry-pick ${short} brings it back`]
       }
-      const rest = missing.slice(0, 5).map((path) => restoreCommand(short, path, git.typed))
+      const rest = restoring(missing)
       const but = rest.length === 0 ? '' : `, but for ${missing.length} of its files (${rest.join('; ')})`
       const back = await backCommand(git, hash)
       return [
@@ -230,7 +240,7 @@ async function backCommand(git: Git, hash: string): Promise<string> {
 async function comparedToTree(
   git: Git,
   hash: string,
-): Promise<{ readonly paths: readonly string[]; readonly missing: readonly string[] }> {
+): Promise<Record<'paths' | 'missing' | 'reversed', readonly string[]>> {
   const args = ['diff-tree', '-r', '-z', '--root', '--no-renames', '--no-commit-id', '--raw', hash]
   const changed = await git.list(args)
   const paths = changed.filter((_, at) => at % 2 === 1)
@@ -242,6 +252,8 @@ async function comparedToTree(
     there.length === 0 ? [] : (await git.line(['hash-object', '--stdin-paths'], { input })).split('\n')
   const isSame = (path: string, blob: string): boolean =>
     /^0+$/.test(blob) ? lstatNow(git.worktree, path) === undefined : ids[there.indexOf(path)] === blob
-  const missing = paths.filter((path, at) => !isSame(path, changed[at * 2]?.split(' ')[3] ?? ''))
-  return { paths, missing }
+  const blobsOf = (at: number): string[] => (changed[at * 2] ?? '').split(' ').slice(2, 4)
+  const missing = paths.filter((path, at) => !isSame(path, blobsOf(at)[1] ?? ''))
+  const reversed = missing.filter((path) => isSame(path, blobsOf(paths.indexOf(path))[0] ?? ''))
+  return { paths, missing, reversed }
 }

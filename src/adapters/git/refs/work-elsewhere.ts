@@ -1,11 +1,10 @@
 // Why an attempt's work may not count, or be none of a checkpoint's: on other branches, in other work trees, half merged, in repositories of others.
 import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Ledger } from '../../../core/ownership.ts'
 import { isSweptBy } from '../../../core/ownership-tree.ts'
 import { lstatNow, onDisk } from '../tree/files.ts'
 import { named, type Git } from '../git.ts'
-import type { MadeTree } from './made-trees.ts'
+import { inside, type MadeTree } from './made-trees.ts'
 import type { MovedFile } from '../revert/moved-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import type { Store } from '../store.ts'
@@ -33,12 +32,10 @@ export async function workElsewhere(
     )
       return `the work is in the commit ${hash.slice(0, 12)}, which is on no branch, and not in the work tree of the loop (${git.worktree}), where it has to be`
   }
-  for (const { name, folder } of trees) {
-    const gitDir = join(git.gitCommonDir, 'worktrees', name)
-    const there = git.at({ worktree: folder, gitDir, gitCommonDir: git.gitCommonDir })
-    const { out } = await there.run(['status', '--porcelain'], { accept: [128] })
+  for (const tree of trees) {
+    const { out } = await inside(git, tree).run(['status', '--porcelain'], { accept: [128] })
     if (out !== '')
-      return `the work is in the work tree ${folder}, and not in that of the loop (${git.worktree}), where it has to be`
+      return `the work is in the work tree ${tree.folder}, and not in that of the loop (${git.worktree}), where it has to be`
   }
   return ''
 }

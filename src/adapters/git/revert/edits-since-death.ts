@@ -1,4 +1,5 @@
 // In a repair: of what differs from the checkpoint, what the user has changed since the loop died, and what may be theirs.
+import { firstNames } from '../../../core/first-names.ts'
 import { join, relative } from 'node:path'
 import { ownerOfPath, type Absence } from '../../../core/ownership.ts'
 import { quoted } from '../../process/shell-word.ts'
@@ -14,7 +15,7 @@ import { outermost } from '../submodules/submodule.ts'
 import type { Store } from '../store.ts'
 import { exempt } from '../tree/scan.ts'
 import { besideRef } from '../refs/users-own.ts'
-import { bareNames, treeFolders, type Snapshot } from './snapshot.ts'
+import { bareNames, folderNames, treeFolders, type Snapshot } from './snapshot.ts'
 
 export interface EditsSinceDeath {
   /** The user's, so it stays as it is. */
@@ -47,7 +48,7 @@ export async function findEdits(store: Store, snapshot: Snapshot): Promise<Edits
   ])
   const hidden = await hiddenByAgent(store, snapshot, scan.ignored)
   const { files } = await filesWithin(git, hidden, isExempt)
-  const known = new Set(['', ...folders.map(({ path }) => path), ...bareNames(snapshot.empty)])
+  const known = new Set(['', ...folderNames(folders, snapshot.empty)])
   const present = [...[...scan.changed, ...scan.untracked].filter((path) => !isOut(path)), ...files]
   const claims = present.map((path) => ({
     path,
@@ -94,18 +95,27 @@ export async function tellEdits(
   const inside = store === top ? '' : relative(top.git.worktree, store.git.worktree)
   const warn = (message: string, code = 'after_death'): Promise<void> =>
     top.note({ type: 'warning', code, message })
-  const names = (paths: readonly string[]): string => listed(paths.map((path) => join(inside, named(path))))
+  const names = (paths: readonly string[]): string =>
+    firstNames(
+      paths.map((path) => join(inside, named(path))),
+      mostNames,
+    )
   const git = `${top.git.typed}${inside === '' ? '' : ` -C ${quoted(inside)}`}`
   const where = top.home === undefined ? '' : ` in ${top.git.worktree}`
-  if (theirs.length > 0)
-    await warn(`changed after the loop had died, so yours; it stays as it is${where}: ${names(theirs)}`)
-  if (shared.length > 0)
-    await warn(
-      `if the attempt had written to the same files, or set them back, that is still in them: ${commandFor(`${git} diff `, short(snapshot), shared)}; as they were before it: ${git} show ${shared
-        .slice(0, mostNames)
-        .map((path) => shellName(`${short(snapshot)}:${path}`))
-        .join(' ')}`,
-    )
+  const stays =
+    theirs.length === 0
+      ? ''
+      : `changed after the loop had died, so yours; it stays as it is${where}: ${names(theirs)}`
+  const mixed =
+    shared.length === 0
+      ? ''
+      : `if the attempt had written to the same files, or set them back, that is still in them: ${commandFor(`${git} diff `, short(snapshot), shared)}; as they were before it: ${git} show ${shared
+          .slice(0, mostNames)
+          .map((path) => shellName(`${short(snapshot)}:${path}`))
+          .join(' ')}`
+  // Two warnings about the same files read as two troubles.
+  if (stays !== '' && shared.length === theirs.length) await warn(`${stays}; ${mixed}`)
+  else for (const message of [stays, mixed].filter((each) => each !== '')) await warn(message)
   // By its hash: a fresh start gives the name to another.
   const asked = ['rev-parse', '--verify', '--quiet', `${holder}^{commit}`]
   const held = doubtful.length === 0 ? '' : await store.git.line(asked, { accept: [1] })
@@ -121,13 +131,33 @@ export async function tellEdits(
       `changed in the last moment of the loop or just after it, so perhaps yours: ${names(slight)}; undone here but kept; to bring them back: ${commandFor(`${git} restore --source=`, commit || holder, slight)}`,
       'undone_after_death',
     )
-  for (const { path, evidence } of doubtful.filter(({ path: each }) => !slight.includes(each)))
+  const others = doubtful.filter(({ path: each }) => !slight.includes(each))
+  for (const [evidence, paths] of byEvidence(others)) {
+    const isOne = paths.length === 1
+    const why = isOne ? evidence : evidence.replace(/^it /, 'they ').replace(/^its folder/, 'their folders')
+    const kept = isOne
+      ? 'It is undone here but kept; to bring it back'
+      : 'They are undone here but kept; to bring them back'
     await warn(
-      `${join(inside, named(path))} may be yours: ${evidence}. It is undone here but kept; to bring it back: ${restoreCommand(commit || holder, path, git)}`,
+      `${names(paths)} may be yours: ${why}. ${kept}: ${commandFor(`${git} restore --source=`, commit || holder, paths)}`,
       'undone_after_death',
     )
+  }
   if (deleted.length > 0)
     await warn(`deleted by you or by the agent, which cannot be told; it is back: ${names(deleted)}`)
+}
+
+/** One warning for all that it is true of, as long as each can be named. */
+function byEvidence(
+  doubtful: EditsSinceDeath['doubtful'],
+): readonly (readonly [evidence: string, paths: readonly string[]])[] {
+  const groups: [string, string[]][] = []
+  for (const { path, evidence } of doubtful) {
+    const open = groups.findLast(([each]) => each === evidence)
+    if (open === undefined || open[1].length === mostNames) groups.push([evidence, [path]])
+    else open[1].push(path)
+  }
+  return groups
 }
 
 /** A commit that the user has made since keeps all that is in it; some of that may be the attempt's. */
@@ -142,7 +172,7 @@ export async function tellCommitted(
     const owner = lstatNow(store.git.worktree, path) && claimOf(store, absence, path, undefined).owner
     return owner !== undefined && owner !== 'user'
   })
-  const message = `your commit stays, and what the attempt had changed is in it too: ${listed(mixed.map(named))} (${commandFor(`${store.git.typed} diff `, short(snapshot), mixed)})`
+  const message = `your commit stays, and what the attempt had changed is in it too: ${firstNames(mixed.map(named), mostNames)} (${commandFor(`${store.git.typed} diff `, short(snapshot), mixed)})`
   if (mixed.length > 0) await outermost(store).note({ type: 'warning', code: 'after_death', message })
 }
 
@@ -196,8 +226,3 @@ function foldersAbove(path: string): string[] {
 }
 
 const mostNames = 50
-
-function listed(names: readonly string[]): string {
-  const more = names.length > mostNames ? ` and ${names.length - mostNames} more` : ''
-  return `${names.slice(0, mostNames).join(', ')}${more}`
-}

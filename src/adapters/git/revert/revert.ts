@@ -1,11 +1,11 @@
 // Makes the work tree byte for byte what a snapshot holds; ignored and protected files are not touched.
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { mkdir, rmdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { RalphError } from '../../../core/error.ts'
 import { isExact, putBackBytes } from '../tree/exact-bytes.ts'
-import { above, beyondFolders, diskMark, lstatIfThere, lstatNow, onDisk } from '../tree/files.ts'
-import { named, type Git } from '../git.ts'
+import { above, diskMark, lstatIfThere, lstatNow, onDisk } from '../tree/files.ts'
+import { named } from '../git.ts'
 import { gatherGitDir } from '../submodules/git-dirs.ts'
 import { hiddenByAgent, holdsExempt } from '../tree/hidden-by-agent.ts'
 import { changesJustKept } from '../attempt/just-kept.ts'
@@ -18,11 +18,12 @@ import { removePath } from '../tree/remove.ts'
 import { asideOf, isAllHeld, type PutAside } from './set-aside.ts'
 import type { Store } from '../store.ts'
 import { scanEmptyFolders, type Scan } from '../tree/scan.ts'
-import { bareNames, nestedRepositories, treeFolders, type Snapshot } from './snapshot.ts'
+import { bareNames, folderNames, nestedRepositories, treeFolders, type Snapshot } from './snapshot.ts'
 import type { TreeChange, TreeFolder } from '../formats/objects.ts'
 import { absentPaths } from '../tree/sparse.ts'
 import { syncPaths } from '../formats/sync.ts'
-import { joined, withSameTree } from '../tree/tree.ts'
+import { withSameTree } from '../tree/tree.ts'
+import { forgetOtherSizes, writeBack } from './write-back.ts'
 import { putBackUnignored } from '../tree/unignored.ts'
 import { removeDeep, removeSpecial } from '../tree/unseen.ts'
 
@@ -48,7 +49,8 @@ export async function revertTree(
   const isInside = (path: string): boolean =>
     submodules.has(path) && lstatNow(git.worktree, path)?.isDirectory() === true
   const folders = await treeFolders(git, snapshot.tree)
-  const names = [...folders.map(({ path }) => path), ...bareNames(snapshot.empty)]
+  const names = folderNames(folders, snapshot.empty)
+  const absent = await absentPaths(git, index, snapshot.outside)
   openFolders(git, names)
   await removeDeep(store, snapshot, names)
   // Before git looks: a repository that goes away under it makes it fail.
@@ -59,10 +61,10 @@ export async function revertTree(
   /** On another device: it cannot be put aside. */
   const inPlace: string[] = []
   for (let round = 0; round < 5; round += 1) {
-    if (round === 1) await removeSpecial(store, snapshot, stays)
+    const unseen = round === 1 ? await removeSpecial(store, snapshot, stays) : undefined
     const [scan, empty] = await Promise.all([
       round === 0 ? firstLook(store, snapshot, index) : scanOpened(git, { index }),
-      round > 0 ? scanEmptyFolders(git, index) : [],
+      round > 0 ? scanEmptyFolders(git, index, unseen) : [],
     ])
     // Once the checkpoint's own rules are back in place, git says exactly what the agent's rules still hide.
     const hidden = round > 0 ? await hiddenByAgent(store, snapshot, scan.ignored) : []
@@ -79,7 +81,10 @@ export async function revertTree(
     )
     // What git has brought back and still calls another: by rules that came after the checkpoint took these bytes.
     const isBack = (path: string): boolean => written.has(path) && isExact(git, snapshot, path)
-    const wrong = [...scan.changed, ...scan.deleted].filter(
+    // A whole one that a sparse checkout leaves out does not differ in git's eyes.
+    const outside = [...absent].filter((path) => lstatNow(git.worktree, path) !== undefined)
+    const inside = [...scan.changed, ...scan.deleted].filter((path) => !absent.has(path))
+    const wrong = [...inside, ...outside].filter(
       (path) => !isExempt(path) && !isInside(path) && !isBack(path),
     )
     left = [...extra, ...wrong, ...[...returned, ...waiting].map(({ now }) => now)]
@@ -94,6 +99,7 @@ export async function revertTree(
       await putBackUnignored(store, snapshot, stays)
       putBackModes(git, snapshot, stays)
       putBackFolderModes(git, snapshot, names)
+      await forgetOtherSizes(store, snapshot, [...written])
       // Else a power cut could leave them empty, and nobody would know that it was no edit.
       await syncPaths(git, [...written])
       return
@@ -122,11 +128,10 @@ export async function revertTree(
         inPlace.push(top)
       }
     }
-    const absent = await absentPaths(git, index, wrong, snapshot.outside)
-    for (const path of absent) if (isResting(path)) await removePath(git.worktree, path)
+    for (const path of wrong) if (absent.has(path) && isResting(path)) await removePath(git.worktree, path)
     const back = wrong.filter((path) => !absent.has(path) && isResting(path))
     await clearTheWay(store, back, isHeld, putAside)
-    await withSameTree(index, () => checkOut(git, index, back))
+    await withSameTree(index, () => writeBack(git, index, back))
     for (const path of back) written.add(path)
     if (round > 0) await putBackBytes(store, snapshot, (path) => !back.includes(path))
   }
@@ -229,22 +234,6 @@ async function firstLook(
     untracked: paths(({ from }) => from === undefined),
     ignored: [],
   }
-}
-
-/** By force only where something else is in the way: a file that somebody makes after the removal stays for the next round. */
-async function checkOut(git: Git, index: string, paths: readonly string[]): Promise<void> {
-  if (paths.length === 0) return
-  openAbove(git.worktree, paths)
-  const isBeyond = beyondFolders(git.worktree)
-  const isBlocked = new Set(
-    paths.filter((path) => isBeyond(path) || lstatNow(git.worktree, path)?.isDirectory() === true),
-  )
-  const free = paths.filter((path) => !isBlocked.has(path))
-  for (const path of free) rmSync(onDisk(git.worktree, path), { force: true })
-  // Git forgets that mark of a file only where it finds one.
-  const args = ['checkout-index', '--ignore-skip-worktree-bits', '--index', '--quiet', '-z', '--stdin']
-  if (free.length > 0) await git.run(args, { index, input: joined(free), accept: [1] })
-  if (isBlocked.size > 0) await git.run([...args, '--force'], { index, input: joined([...isBlocked]) })
 }
 
 async function removeNested(

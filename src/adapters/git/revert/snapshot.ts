@@ -10,12 +10,14 @@ import { headOf, type Head, type RefName } from '../../../core/git-facts.ts'
 import { readAliases } from '../refs/aliases.ts'
 import { globalSettings } from '../tree/conversions.ts'
 import { exactBytesSchema, rememberBytes } from '../tree/exact-bytes.ts'
-import { lstatNow } from '../tree/files.ts'
+import { above, lstatNow } from '../tree/files.ts'
 import type { Git } from '../git.ts'
 import { forgetOthers, rememberGuarded } from '../guard/guarded.ts'
 import { findObeyed, guardedFileSchema } from '../guard/guarded-files.ts'
+import { findWaysOut } from '../guard/ways-out.ts'
 import { mirrorGitDirs } from '../submodules/git-dirs.ts'
 import { copyDurably, isSameIndex, realIndex } from '../formats/index-file.ts'
+import { linkedNames } from '../formats/linked-trees.ts'
 import { filesInside, keptOut } from '../tree/kept-out.ts'
 import { wayOut } from '../start/lost-record.ts'
 import { readFolderModes, readModes } from '../tree/modes.ts'
@@ -32,7 +34,7 @@ import { presentOutside } from '../tree/sparse.ts'
 import { storeOf } from '../submodules/submodule.ts'
 import { captureSubmodules, type Inside } from '../submodules/submodules.ts'
 import { changedPaths, entryPath, indexEntries } from '../tree/tree.ts'
-import { findUnseen } from '../tree/unseen.ts'
+import type { Unseen } from '../tree/unseen.ts'
 
 /** Earlier versions wrote an empty text where there was none. */
 const maybeText = z
@@ -71,8 +73,12 @@ const snapshotSchema = z.object({
   /** Other names for a ref, by what they lead to; see aliases.ts. */
   aliases: refMapSchema.optional(),
   stash_log: z.string(),
+  /** Names in `.git/worktrees`. */
+  worktrees: z.array(z.string()).optional(),
   /** Settings, hooks and info/ of the git directory; see guarded-files.ts. */
   guarded: z.record(z.string(), guardedFileSchema).optional(),
+  /** Links in places of the git directory that git writes to; see ways-out.ts. */
+  ways_out: z.record(z.string(), z.string()).optional(),
   /** The setting `core.hooksPath`. */
   hooks_path: maybeText,
   /** In the work tree, what the user's git runs or reads as settings; see `findObeyed`. */
@@ -131,6 +137,8 @@ export interface Observed {
   readonly refs: Refs
   readonly stashLog: string
   readonly scan: Scan
+  /** Of the whole tree, with what is ignored. */
+  readonly unseen: Unseen
   readonly empty: readonly string[]
   readonly settings: Settings
 }
@@ -178,7 +186,7 @@ export async function composeSnapshot(
     what.tree.length,
     earlier,
   )
-  const unseen = findUnseen(store.git, exempt(store.protectedPaths, ignored))
+  const isExempt = exempt(store.protectedPaths, ignored)
   const isRalphs = exempt(store.protectedPaths, [])
   const own = ownFiles(store, earlier?.own ?? [], [
     ...observed.scan.changed,
@@ -198,7 +206,9 @@ export async function composeSnapshot(
     refs: observed.refs.all,
     aliases: await readAliases(store.git),
     stash_log: observed.stashLog,
+    worktrees: linkedNames(store.git.gitCommonDir),
     guarded,
+    ways_out: findWaysOut(store.git),
     hooks_path: observed.settings.hooksPath,
     included: [...observed.settings.included],
     obeyed: findObeyed(store.git, observed.settings.hooksPath, observed.settings.included),
@@ -212,8 +222,8 @@ export async function composeSnapshot(
       folders.map(({ path }) => path),
     ),
     empty: [...observed.empty],
-    special: [...unseen.special],
-    deep: [...unseen.deep],
+    special: observed.unseen.special.filter((path) => !isExempt(path)),
+    deep: observed.unseen.deep.filter((path) => !isExempt(path)),
     ...(observed.settings.isSparse && {
       outside: await presentOutside(store.git, join(store.folder, what.index)),
     }),
@@ -225,10 +235,7 @@ export async function composeSnapshot(
     repositories: observed.scan.untracked.filter((path) => path.endsWith('/')),
     conversions,
     global_settings: earlier?.global_settings ?? globalSettings(store),
-    folder_modes: readFolderModes(store.git, [
-      ...folders.map(({ path }) => path),
-      ...bareNames(observed.empty),
-    ]),
+    folder_modes: readFolderModes(store.git, folderNames(folders, observed.empty)),
     nested: what.earlier?.tree === what.tree ? what.earlier.nested : nestedRepositories(store.git, folders),
     ...(await captureSubmodules(store, gitlinksOf(folders), what.earlier, what.inside)),
   }
@@ -323,10 +330,7 @@ export async function advanceSnapshot(
   const own = ownFiles(store, earlier.own, changed)
   const modes = readModes(store.git, own, false)
   const bytes = await bytesOf(store, own, folders, index, earlier.conversions ?? [], earlier)
-  const folder_modes = readFolderModes(store.git, [
-    ...folders.map(({ path }) => path),
-    ...bareNames(earlier.empty),
-  ])
+  const folder_modes = readFolderModes(store.git, folderNames(folders, earlier.empty))
   const inside = await captureSubmodules(store, gitlinksOf(folders), earlier)
   const surroundings = {
     index,
@@ -417,6 +421,12 @@ export function gitlinksOf(folders: readonly TreeFolder[]): string[] {
 export function nestedRepositories(git: Git, folders: readonly TreeFolder[]): string[] {
   const found = folders.filter(({ path }) => lstatNow(git.worktree, `${path}/.git`) !== undefined)
   return found.map(({ path, isSubmodule }) => (isSubmodule ? `${path}/` : path))
+}
+
+/** Those of a tree, the empty ones, and what nothing but these lies in; the outer before the inner. */
+export function folderNames(folders: readonly TreeFolder[], empty: readonly string[]): string[] {
+  const around = bareNames(empty).flatMap((path) => [...above(path).reverse(), path])
+  return [...new Set([...folders.map(({ path }) => path), ...around])]
 }
 
 /** Without the slash at their end. */

@@ -1,4 +1,5 @@
 // The first change to the repository: from where the user stands to `ralph/<change>`, files untouched.
+// Long because each step of a start stands beside what redoes or undoes it after a kill.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { mkdir, rename } from '../../files/now.ts'

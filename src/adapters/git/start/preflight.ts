@@ -1,4 +1,5 @@
 // Refuses, before anything is touched, where a loop could lose something of the user's; warns of what it will take along.
+import { firstNames } from '../../../core/first-names.ts'
 import { join } from 'node:path'
 import { RalphError, type ErrorCode } from '../../../core/error.ts'
 import type { Head } from '../../../core/git-facts.ts'
@@ -9,7 +10,8 @@ import { refuseHiddenEdits } from '../tree/flags.ts'
 import { named, shown, type Git, type Repository } from '../git.ts'
 import { refuseLocked } from '../tree/unreadable.ts'
 import { operationsInProgress } from './operations.ts'
-import { headRef, isRefName } from '../formats/ref-files.ts'
+import { headRef } from '../formats/ref-files.ts'
+import { isRefName } from '../formats/loose-refs.ts'
 import { aliasOf, readRef, shortName, type Refs } from '../refs/refs.ts'
 import { exempt, scanTree, type Scan } from '../tree/scan.ts'
 import { readSettings } from '../formats/settings.ts'
@@ -188,8 +190,7 @@ export async function doubtful(git: Git, scan: Scan, globs: readonly string[]): 
 
 function listed(what: string, paths: readonly string[], most = 20): string[] {
   if (paths.length === 0) return []
-  const more = paths.length > most ? ` and ${paths.length - most} more` : ''
-  return [`${what}: ${paths.slice(0, most).join(', ')}${more}`]
+  return [`${what}: ${firstNames(paths, most)}`]
 }
 
 function refusal(message: string, hint: string): RalphError {

@@ -1,10 +1,12 @@
 // The loop's own work tree is written down before git makes it: a start that was killed is known by the next one, and cleared away.
+import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, type Dirent } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { basename, dirname, join, relative } from 'node:path'
 import * as z from 'zod'
 import { readRecord, writeDurably } from '../../files/whole.ts'
 import { RalphError } from '../../../core/error.ts'
+import { reapByMarker } from '../../process/reap.ts'
 import { bootId, isAlive, processIdentity } from '../../process/table.ts'
 import { shown, type Git } from '../git.ts'
 import { moveAway, removePath } from '../tree/remove.ts'
@@ -61,6 +63,8 @@ export async function clearStart(git: Git, change: string, begunIn: string | und
   const start = await readRecord(recordOf(git, change), startSchema)
   if (start === undefined) return ''
   refuseLive(start, change)
+  // It would write into the next tree.
+  await reapByMarker(setUpMark(start.dir))
   const note = start.dir === begunIn ? '' : await clear(git, change, start)
   const earlier = start.left
     .filter((folder) => existsSync(folder))
@@ -68,6 +72,11 @@ export async function clearStart(git: Git, change: string, begunIn: string | und
   // Else it stays until the journal has what is said here.
   if (note === '' && earlier.length === 0) await forgetStart(git, change)
   return [...earlier, note].filter((line) => line !== '').join('; ')
+}
+
+/** By this what the set-up of a new work tree starts is known, also after a crash. */
+export function setUpMark(dir: string): string {
+  return `set-up-${createHash('sha256').update(dir).digest('hex').slice(0, 16)}`
 }
 
 function leftWords(change: string, { dir }: Start, folder: string): string {

@@ -1,6 +1,6 @@
 // A git work tree of the loop's own, beside the user's checkout, which is not touched while the loop runs.
 import { mkdir, writeFile } from 'node:fs/promises'
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError } from '../../../core/error.ts'
 import { copyAll } from '../../files/copy.ts'
@@ -117,6 +117,19 @@ export async function loopTree(git: Git, change: string): Promise<Repository | u
     if (tree !== undefined && existsSync(markOf(tree, change))) return tree
   }
   return undefined
+}
+
+/** In the place of the one that was made for this change, and not on its branch; `isCleaned`: that one was detached at the end. */
+export async function isAnothers(tree: Git, change: string, isCleaned: boolean): Promise<boolean> {
+  const { ref } = (await readRefs(tree)).head
+  if (ref === `refs/heads/ralph/${change}` || existsSync(markOf(tree, change))) return false
+  return ref !== undefined || !(isCleaned || wasOn(tree, `ralph/${change}`))
+}
+
+/** As its log says; one that was made by hand for the loop has no mark, and an agent may have detached it. */
+function wasOn({ gitDir }: Git, branch: string): boolean {
+  const log = join(gitDir, 'logs', 'HEAD')
+  return existsSync(log) && readFileSync(log, 'utf8').includes(`moving from ${branch} to `)
 }
 
 /** Made by hand, or by another change's loop: what is on its branch or uncommitted there is none of this loop's business. */

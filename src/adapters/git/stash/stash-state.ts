@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { dropFlags } from '../tree/flags.ts'
 import { copyDurably, copyIndex, realIndex } from '../formats/index-file.ts'
+import { steadily } from '../formats/ref-files.ts'
 import { keptOut } from '../tree/kept-out.ts'
 import type { Store } from '../store.ts'
 import { scanEmptyFolders } from '../tree/scan.ts'
@@ -20,6 +21,10 @@ export interface FullState {
 
 /** Leaves copies of the user's index in the private folder: `own-index` as it is, `full-index` with the whole tree. */
 export async function fullState(store: Store, earlier: Snapshot | undefined): Promise<FullState> {
+  return await steadily(store.git, () => stateNow(store, earlier))
+}
+
+async function stateNow(store: Store, earlier: Snapshot | undefined): Promise<FullState> {
   await copyIndex(store.git, realIndex(store.git), own(store))
   await copyIndex(store.git, own(store), full(store))
   await dropFlags(store.git, full(store))

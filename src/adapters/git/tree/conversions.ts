@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { isAbsent } from '../../files/whole.ts'
 import { lstatNow } from './files.ts'
 import { named, type Git } from '../git.ts'
 import type { Store } from '../store.ts'
@@ -130,7 +131,7 @@ function homeOf(env: NodeJS.ProcessEnv): string {
 
 function readNow(file: string): string {
   try {
-    return readFileSync(file, 'latin1')
+    return isAbsent(file) ? '' : readFileSync(file, 'latin1')
   } catch {
     // Not there, or not ralph's to read: git says what it needs of it.
     return ''

@@ -112,7 +112,8 @@ export async function putBackBytes(
 }
 
 /** Git calls a file changed whose size is not the one in the index, without a look at what its filter makes of it. */
-async function forgetSizes(git: Git, index: string, paths: readonly string[]): Promise<void> {
+export async function forgetSizes(git: Git, index: string, paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return
   const wanted = new Set(paths)
   const entries = (await indexEntries(git, index)).filter((entry) => wanted.has(entryPath(entry)))
   if (entries.length === 0) return
@@ -229,7 +230,7 @@ async function blobsOf(git: Git, index: string): Promise<Map<string, string>> {
 }
 
 /** Beyond this size nobody hashes them twice at every checkpoint. */
-const mostBytes = 50e6
+export const mostBytes = 50e6
 
 function isFile(worktree: string, path: string): boolean {
   const stat = lstatNow(worktree, path)

@@ -7,6 +7,13 @@ export function onDisk(worktree: string, path: string): Buffer {
   return Buffer.concat([Buffer.from(`${worktree}/`), Buffer.from(path, 'latin1')])
 }
 
+/** The same, as text where that has the same bytes: it is taken several times as fast, which counts where thousands are asked for. */
+export function placeIn(worktree: string, path: string): string | Buffer {
+  return isPlain.test(path) ? `${worktree}/${path}` : onDisk(worktree, path)
+}
+
+const isPlain = /^[ -~]*$/
+
 /** Folders below these that hold nothing at all. Repositories of others are not looked into. */
 export async function emptyFolders(worktree: string, folders: readonly string[]): Promise<string[]> {
   const found: string[] = []
@@ -50,7 +57,7 @@ export async function lstatIfThere(
 /** For thousands of files at a time: the synchronous call is ten times as fast. */
 export function lstatNow(worktree: string, path: string): Stats | undefined {
   try {
-    return lstatSync(onDisk(worktree, path), { throwIfNoEntry: false })
+    return lstatSync(placeIn(worktree, path), { throwIfNoEntry: false })
   } catch (error) {
     if (isNowhere(error)) return undefined
     throw error

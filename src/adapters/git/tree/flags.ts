@@ -3,11 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { rm } from 'node:fs/promises'
 import { RalphError } from '../../../core/error.ts'
-import { readIfThere } from '../../files/whole.ts'
+import { ifThereNow } from '../../files/whole.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { lstatNow } from './files.ts'
 import { named, shown, type Git } from '../git.ts'
+import { parseIndex } from '../formats/index-bytes.ts'
 import { copyIndex, realIndex } from '../formats/index-file.ts'
+import { borrowFile, giveBack } from '../formats/large-buffers.ts'
 import { allSettings, readSettings } from '../formats/settings.ts'
 import { entryPath, indexEntries, indexMark, joined } from './tree.ts'
 import { distrustIn } from './racy-entries.ts'
@@ -61,6 +63,19 @@ export async function hiddenEdits(git: Git, among?: ReadonlySet<string>): Promis
   }
 }
 
+/** Files that the repository's own index leaves out of the work tree, as a sparse checkout does, and `other` does not. */
+export async function leftOutSince(git: Git, other: string): Promise<string[]> {
+  if (!(await mayHaveFlags(git, realIndex(git)))) return []
+  const absent = (entries: readonly string[]): string[] =>
+    entries
+      .filter(isSkipped)
+      .map(entryPath)
+      .filter((path) => lstatNow(git.worktree, path) === undefined)
+  const now = absent(await indexEntries(git))
+  const before = new Set(now.length === 0 ? [] : absent(await indexEntries(git, other)))
+  return now.filter((path) => !before.has(path))
+}
+
 /** At a start and a resume: nobody could tell them from an agent's, and git would not save them. */
 export async function refuseHiddenEdits(git: Git): Promise<void> {
   const edited = await hiddenEdits(git)
@@ -105,8 +120,17 @@ async function mayHaveFlags(git: Git, index: string): Promise<boolean> {
 let flagless = ''
 
 async function mayBeFlagged(git: Git, index: string): Promise<boolean> {
-  const bytes = await readIfThere(index)
+  const bytes = ifThereNow(() => borrowFile(index))
   if (bytes === undefined) return false
+  try {
+    // One that is plain has no flag at all.
+    return parseIndex(bytes) === undefined && (await mayHold(git, bytes))
+  } finally {
+    giveBack(bytes)
+  }
+}
+
+async function mayHold(git: Git, bytes: Buffer): Promise<boolean> {
   const settings = await allSettings(git)
   const isLong = settings.some(({ key, value }) => key === 'extensions.objectformat' && value !== 'sha1')
   const version = bytes.length < 12 ? 0 : bytes.readUInt32BE(4)

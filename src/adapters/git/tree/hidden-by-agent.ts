@@ -1,4 +1,5 @@
 // Files that only the agent's own ignore rules hide: they were not there at the checkpoint, so an attempt holds them and a revert takes them away.
+import { firstNames } from '../../../core/first-names.ts'
 import { readdir } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
 import { onDisk } from './files.ts'
@@ -75,11 +76,9 @@ export async function tellHidden(
   const { tried, untried } = await hiddenWork(store, snapshot, changed)
   const hidden = [...tried, ...untried]
   if (hidden.length === 0) return
-  const more = hidden.length > 5 ? ` and ${hidden.length - 5} more` : ''
-  const first = hidden.slice(0, 5)
   const used = hasGates && untried.length > 0 ? `The gates may have used ${listed(untried)}; no` : 'No'
-  const way = `attempt ${n} has them: ${store.git.typed} restore --source=${commit.slice(0, 12)} -- ${first.map(topPath).join(' ')}`
-  const message = `attempt ${n} brought ignore rules and files that they hide: ${first.map(named).join(', ')}${more}. ${used} checkpoint holds them; ${way}`
+  const way = `attempt ${n} has them: ${store.git.typed} restore --source=${commit.slice(0, 12)} -- ${hidden.slice(0, 5).map(topPath).join(' ')}`
+  const message = `attempt ${n} brought ignore rules and files that they hide: ${firstNames(hidden.map(named))}. ${used} checkpoint holds them; ${way}`
   await outermost(store).note({ type: 'warning', code: 'hidden_work', message })
 }
 

@@ -12,8 +12,8 @@ interface Listing {
 }
 
 /** None where it cannot be looked into, or has gone. */
-export function listingOf(place: Buffer, nowMs = Date.now()): Listing | undefined {
-  const key = place.toString('latin1')
+export function listingOf(place: Buffer | string, nowMs = Date.now()): Listing | undefined {
+  const key = typeof place === 'string' ? place : place.toString('latin1')
   const stats = statsOf(place)
   const known = listings.get(key)
   if (stats !== undefined && known !== undefined && isSame(known, stats)) return known.listing
@@ -69,7 +69,7 @@ function isGit(name: Buffer): boolean {
   return name.length === 4 && name.toString('latin1') === '.git'
 }
 
-function entriesOf(place: Buffer): Dirent<Buffer>[] | undefined {
+function entriesOf(place: Buffer | string): Dirent<Buffer>[] | undefined {
   try {
     return readdirSync(place, { withFileTypes: true, encoding: 'buffer' })
   } catch (error) {

@@ -1,6 +1,6 @@
 // Permissions that git does not keep: those of folders and private files, and every one where `core.fileMode` is off.
-import { chmodSync } from 'node:fs'
-import { lstatNow, onDisk } from './files.ts'
+import { chmodSync, type Stats } from 'node:fs'
+import { lstatNow, onDisk, placeIn } from './files.ts'
 import type { Git } from '../git.ts'
 import { isOwn, openFolder, placeOf, statsOf } from './owner-access.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
@@ -52,7 +52,7 @@ export function readFolderModes(git: Git, folders: readonly string[]): Record<st
 /** Before a revert looks into them. Another user's are left to whoever needs them. */
 export function openFolders(git: Git, folders: readonly string[]): void {
   for (const folder of ['', ...folders]) {
-    const stats = statsOf(placeOf(git.worktree, folder))
+    const stats = folderStats(git, folder)
     if (stats?.isDirectory() === true) openFolder(placeOf(git.worktree, folder), stats)
   }
 }
@@ -65,17 +65,20 @@ export function putBackFolderModes(
   const usual = modes?.['']
   if (modes === undefined || usual === undefined) return
   for (const folder of [...folders, '']) {
-    const place = placeOf(git.worktree, folder)
-    const stats = statsOf(place)
+    const stats = folderStats(git, folder)
     const wanted = modes[folder] ?? usual
     if (stats?.isDirectory() === true && isOwn(stats) && (stats.mode & 0o777) !== wanted)
-      chmodSync(place, (stats.mode & 0o7000) | wanted)
+      chmodSync(placeOf(git.worktree, folder), (stats.mode & 0o7000) | wanted)
   }
 }
 
 function folderMode(git: Git, folder: string): number | undefined {
-  const stats = statsOf(placeOf(git.worktree, folder))
+  const stats = folderStats(git, folder)
   return stats?.isDirectory() === true ? stats.mode & 0o777 : undefined
+}
+
+function folderStats({ worktree }: Git, folder: string): Stats | undefined {
+  return statsOf(folder === '' ? worktree : placeIn(worktree, folder))
 }
 
 function modeOf(git: Git, path: string): number | undefined {

@@ -141,7 +141,7 @@ export function placeOf(worktree: string, folder: string): Buffer {
 }
 
 /** Of the thing itself, not of what a link points to; undefined where there is nothing to be seen. */
-export function statsOf(place: Buffer): Stats | undefined {
+export function statsOf(place: Buffer | string): Stats | undefined {
   return ifReachable(() => lstatSync(place, { throwIfNoEntry: false }))
 }
 

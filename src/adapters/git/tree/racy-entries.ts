@@ -7,6 +7,7 @@ import { writeOver } from '../../files/whole.ts'
 import { inScratchFile } from '../../process/temp.ts'
 import type { Git } from '../git.ts'
 import { isSplit, makeWhole } from '../formats/index-file.ts'
+import { borrowFile, giveBack } from '../formats/large-buffers.ts'
 
 /** A look through an index, the repository's own unless one is named; it stays as it is. */
 export async function lookThrough<T>(
@@ -21,6 +22,7 @@ export async function lookThrough<T>(
   return await inScratchFile(async (copy) => {
     if (doubted === undefined) return await lookThrough(git, await wholeCopy(git, file, copy), look)
     write(copy, doubted)
+    giveBack(doubted.bytes)
     return await look(copy)
   })
 }
@@ -39,10 +41,12 @@ export function distrustIn(index: string, paths: readonly string[]): void {
   const doubted = wanted.size === 0 ? undefined : withoutRacy(index, (path) => wanted.has(path))
   if (doubted === undefined) return
   write(`${index}.tmp`, doubted)
+  giveBack(doubted.bytes)
   renameSync(`${index}.tmp`, index)
 }
 
 interface Doubted {
+  /** Borrowed. */
   readonly bytes: Buffer
   readonly mtimeMs: number
 }
@@ -59,7 +63,9 @@ function withoutRacy(index: string, isWanted?: (path: string) => boolean): Doubt
   const stats = statSync(index, { throwIfNoEntry: false })
   if (stats?.isFile() !== true) return undefined
   const { mtimeMs } = stats
-  const bytes = distrustRacy(readFileSync(index), Math.floor(mtimeMs / 1000), isWanted)
+  const borrowed = borrowFile(index)
+  const bytes = distrustRacy(borrowed, Math.floor(mtimeMs / 1000), isWanted)
+  if (bytes === undefined) giveBack(borrowed)
   return bytes && { bytes, mtimeMs }
 }
 
@@ -97,7 +103,7 @@ const kinds = [
 
 /**
  * Where the entries of files and links are that git may trust, of this second or later; undefined where entries and extensions, with
- * hashes of this length, do not fill it exactly. One pass that makes nothing for an entry: there may be 100,000 of them, at every look.
+ * hashes of this length, do not fill it exactly.
  */
 function racyIn(
   bytes: Buffer,
@@ -110,36 +116,67 @@ function racyIn(
   const version = bytes.readUInt32BE(4)
   if (![2, 3, 4].includes(version)) return undefined
   const racy: number[] = []
+  const meet = (at: number, path: () => string): void => {
+    if (isTrusted(bytes, at) && (isWanted === undefined || isWanted(path()))) racy.push(at)
+  }
+  let at = (version === 4 ? passShort : passWhole)(bytes, end, { hashLength, since, meet })
+  while (at + 8 <= end) at += 8 + bytes.readUInt32BE(at + 4)
+  return at === end ? racy : undefined
+}
+
+interface Pass {
+  readonly hashLength: number
+  readonly since: number
+  /** An entry of this second or later. */
+  readonly meet: (at: number, path: () => string) => void
+}
+
+/** Returns where the entries end, or NaN. There may be 100,000 of them, at every look: it makes nothing for an entry, and is short, so that V8 compiles it. */
+function passWhole(bytes: Buffer, end: number, { hashLength, since, meet }: Pass): number {
+  let at = 12
+  for (let left = bytes.readUInt32BE(8); left > 0; left--) {
+    const flagsAt = at + 40 + hashLength
+    if (flagsAt + 4 > end) return Number.NaN
+    const flags = bytes.readUInt16BE(flagsAt)
+    const nameAt = flagsAt + ((flags & 0x4000) === 0 ? 2 : 4)
+    const nameEnd = endOfName(bytes, nameAt, flags & 0xfff)
+    if (nameEnd < nameAt || nameEnd >= end) return Number.NaN
+    if (bytes.readUInt32BE(at) >= since) meet(at, () => bytes.toString('latin1', nameAt, nameEnd))
+    at += (nameEnd - at + 8) & ~7
+  }
+  return at
+}
+
+/** As `passWhole`, of the fourth version, in which a name begins as the one before it. */
+function passShort(bytes: Buffer, end: number, { hashLength, since, meet }: Pass): number {
   let at = 12
   let before = ''
   for (let left = bytes.readUInt32BE(8); left > 0; left--) {
     const flagsAt = at + 40 + hashLength
-    if (flagsAt + 4 > end) return undefined
+    if (flagsAt + 4 > end) return Number.NaN
     const flags = bytes.readUInt16BE(flagsAt)
     let nameAt = flagsAt + ((flags & 0x4000) === 0 ? 2 : 4)
-    let kept = ''
-    if (version === 4) {
-      // How much of the name before goes, in seven bits at a time.
-      let byte = bytes[nameAt++] ?? 0
-      let cut = byte & 0x7f
-      while ((byte & 0x80) !== 0 && nameAt < end) {
-        byte = bytes[nameAt++] ?? 0
-        cut = (cut + 1) * 128 + (byte & 0x7f)
-      }
-      kept = before.slice(0, Math.max(0, before.length - cut))
+    // How much of the name before goes, in seven bits at a time.
+    let byte = bytes[nameAt++] ?? 0
+    let cut = byte & 0x7f
+    while ((byte & 0x80) !== 0 && nameAt < end) {
+      byte = bytes[nameAt++] ?? 0
+      cut = (cut + 1) * 128 + (byte & 0x7f)
     }
-    // How long the name is, up to 4,095, is in the flags.
-    let nameEnd = nameAt + (flags & 0xfff) - kept.length
-    if (bytes[nameEnd] !== 0) nameEnd = bytes.indexOf(0, nameAt)
-    if (nameEnd < nameAt || nameEnd >= end) return undefined
-    if (version === 4) before = kept + bytes.toString('latin1', nameAt, nameEnd)
-    if (bytes.readUInt32BE(at) >= since && isTrusted(bytes, at)) {
-      if (isWanted === undefined || isWanted(kept + bytes.toString('latin1', nameAt, nameEnd))) racy.push(at)
-    }
-    at = version === 4 ? nameEnd + 1 : at + ((nameEnd - at + 8) & ~7)
+    const kept = before.slice(0, Math.max(0, before.length - cut))
+    const nameEnd = endOfName(bytes, nameAt, (flags & 0xfff) - kept.length)
+    if (nameEnd < nameAt || nameEnd >= end) return Number.NaN
+    const path = kept + bytes.toString('latin1', nameAt, nameEnd)
+    if (bytes.readUInt32BE(at) >= since) meet(at, () => path)
+    before = path
+    at = nameEnd + 1
   }
-  while (at + 8 <= end) at += 8 + bytes.readUInt32BE(at + 4)
-  return at === end ? racy : undefined
+  return at
+}
+
+/** How long a name is, up to 4,095, is in the flags. */
+function endOfName(bytes: Buffer, nameAt: number, length: number): number {
+  return bytes[nameAt + length] === 0 ? nameAt + length : bytes.indexOf(0, nameAt)
 }
 
 function isTrusted(bytes: Buffer, at: number): boolean {

@@ -50,9 +50,13 @@ export async function scanTree(git: Git, options: { index?: string; ignored?: bo
 }
 
 /** Folders that hold nothing: git knows none of them, so a revert has to. The index must not name files that are gone. */
-export async function scanEmptyFolders(git: Git, index?: string): Promise<string[]> {
+export async function scanEmptyFolders(
+  git: Git,
+  index?: string,
+  { empty } = findUnseen(git),
+): Promise<string[]> {
   // Which of them are ignored only git knows.
-  if (findUnseen(git, () => false).empty.length === 0) return []
+  if (empty.length === 0) return []
   const others = await git.list(['ls-files', '--others', '--directory', '--exclude-standard', '-z'], {
     ...(index !== undefined && { index }),
   })

@@ -7,18 +7,16 @@ export async function presentOutside(git: Git, index: string): Promise<string[]>
   return (await outside(git, index)).filter((path) => lstatNow(git.worktree, path) !== undefined)
 }
 
-/** Which of these belong out of the work tree; `present` were there at the checkpoint. */
+/** What belongs out of the work tree: asked before git looks, which forgets the mark of a file that it finds. `present` were there at the checkpoint. */
 export async function absentPaths(
   git: Git,
   index: string,
-  paths: readonly string[],
   present: readonly string[] | undefined,
 ): Promise<Set<string>> {
   // No sparse checkout: no process.
-  if (present === undefined || paths.length === 0) return new Set()
-  const left = new Set(await outside(git, index))
+  if (present === undefined) return new Set()
   const there = new Set(present)
-  return new Set(paths.filter((path) => left.has(path) && !there.has(path)))
+  return new Set((await outside(git, index)).filter((path) => !there.has(path)))
 }
 
 async function outside(git: Git, index: string): Promise<string[]> {

@@ -1,4 +1,5 @@
 // Turns the work tree as it is into a git tree, without the user's index and without anything that must stay out.
+// Long because what git is asked about trees is asked here, and nowhere else.
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { join } from 'node:path'
 import { RalphError } from '../../../core/error.ts'

@@ -1,9 +1,8 @@
 // What git does not see of a work tree: pipes, sockets and devices, and folders nested deeper than a path can be long.
 import { named, type Git } from '../git.ts'
 import { holdsExempt } from './hidden-by-agent.ts'
-import { onDisk } from './files.ts'
+import { placeIn } from './files.ts'
 import { listingOf } from './listing.ts'
-import { placeOf } from './owner-access.ts'
 import { removePath } from './remove.ts'
 import type { Store } from '../store.ts'
 import { exempt } from './scan.ts'
@@ -19,19 +18,24 @@ export interface Unseen {
 }
 
 /** Repositories of others and what must stay out are not looked into. */
-export function findUnseen({ worktree }: Pick<Git, 'worktree'>, isExempt: (path: string) => boolean): Unseen {
+export function findUnseen(
+  { worktree }: Pick<Git, 'worktree'>,
+  isExempt: (path: string) => boolean = () => false,
+): Unseen {
   const special: string[] = []
   const deep: string[] = []
   const empty: string[] = []
+  const root = Buffer.byteLength(worktree) + 1
+  const nowMs = Date.now()
   const visit = (folder: string): void => {
-    const listing = listingOf(placeOf(worktree, folder))
+    const listing = listingOf(folder === '' ? worktree : placeIn(worktree, folder.slice(0, -1)), nowMs)
     if (listing === undefined || (folder !== '' && listing.isRepository)) return
     if (listing.isEmpty) empty.push(folder)
     for (const name of listing.special) if (!isExempt(`${folder}${name}`)) special.push(`${folder}${name}`)
     for (const name of listing.folders) {
       const path = `${folder}${name}`
       if (path === '.git' || isExempt(`${path}/`)) continue
-      if (onDisk(worktree, path).length > farthest) deep.push(`${path}/`)
+      if (root + path.length > farthest) deep.push(`${path}/`)
       else visit(`${path}/`)
     }
   }
@@ -55,18 +59,21 @@ export async function removeDeep(
   for (const top of new Set(tops)) await removePath(store.git.worktree, top)
 }
 
-/** Once the checkpoint's own ignore rules are back: ignored ones stay. */
+/** Once the checkpoint's own ignore rules are back: ignored ones stay. Returns what is there now. */
 export async function removeSpecial(
   store: Store,
   snapshot: Snapshot,
   stays: (path: string) => boolean,
-): Promise<void> {
+): Promise<Unseen> {
   const { git } = store
-  const found = findUnseen(git, exempt(store.protectedPaths, snapshot.ignored))
+  const found = findUnseen(git)
+  const isExempt = exempt(store.protectedPaths, snapshot.ignored)
   const before = new Set(snapshot.special)
-  const fresh = found.special.filter((path) => !before.has(path) && !stays(path))
+  const fresh = found.special.filter((path) => !isExempt(path) && !before.has(path) && !stays(path))
+  if (fresh.length === 0) return found
   const ignored = await ignoredOf(git, fresh)
   for (const path of fresh) if (!ignored.has(path)) await removePath(git.worktree, path)
+  return findUnseen(git)
 }
 
 /** For the attempt that made them: git holds nothing of it. */

@@ -1,0 +1,93 @@
+// Files of a checkpoint, written by git, with the line ends that they had: its settings may say otherwise. The size in the index tells.
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { entryAt, hashAt, parseIndex, sizeAt } from '../formats/index-bytes.ts'
+import type { Git } from '../git.ts'
+import { contentsOf, forgetSizes, mostBytes, replaceFile } from '../tree/exact-bytes.ts'
+import { beyondFolders, lstatNow, onDisk } from '../tree/files.ts'
+import { openAbove } from '../tree/owner-access.ts'
+import { joined } from '../tree/tree.ts'
+import type { Store } from '../store.ts'
+import type { Snapshot } from './snapshot.ts'
+
+interface Recorded {
+  readonly path: string
+  readonly size: number
+  readonly id: string
+}
+
+export async function writeBack(git: Git, index: string, paths: readonly string[]): Promise<void> {
+  if (paths.length === 0) return
+  const recorded = recordedSizes(index, paths)
+  await checkOut(git, index, paths)
+  await putBackLineEnds(git, index, recorded)
+}
+
+/** By force only where something else is in the way: a file that somebody makes after the removal stays for the next round. */
+async function checkOut(git: Git, index: string, paths: readonly string[]): Promise<void> {
+  openAbove(git.worktree, paths)
+  const isBeyond = beyondFolders(git.worktree)
+  const isBlocked = new Set(
+    paths.filter((path) => isBeyond(path) || lstatNow(git.worktree, path)?.isDirectory() === true),
+  )
+  const free = paths.filter((path) => !isBlocked.has(path))
+  for (const path of free) rmSync(onDisk(git.worktree, path), { force: true })
+  // Git forgets that mark of a file only where it finds one.
+  const args = ['checkout-index', '--ignore-skip-worktree-bits', '--index', '--quiet', '-z', '--stdin']
+  if (free.length > 0) await git.run(args, { index, input: joined(free), accept: [1] })
+  if (isBlocked.size > 0) await git.run([...args, '--force'], { index, input: joined([...isBlocked]) })
+}
+
+/** Those that git has looked at. Of an index that is not of the plain kind: none. */
+function recordedSizes(index: string, paths: readonly string[]): readonly Recorded[] {
+  const parsed = paths.length === 0 ? undefined : parseIndex(readFileSync(index))
+  if (parsed === undefined) return []
+  return paths.flatMap((path) => {
+    const nth = entryAt(parsed, path)
+    const size = nth === undefined ? 0 : sizeAt(parsed, nth)
+    return nth === undefined || size === 0 ? [] : [{ path, size, id: hashAt(parsed, nth) }]
+  })
+}
+
+/** Of files that git has written just now. Which lines of a mixed one ended how, nobody knows: it stays as git writes it. */
+async function putBackLineEnds(git: Git, index: string, recorded: readonly Recorded[]): Promise<void> {
+  const other = recorded.filter((each) => each.size <= mostBytes && isOther(git, each))
+  const contents = await contentsOf(
+    git,
+    other.map(({ id }) => id),
+  )
+  const back: string[] = []
+  for (const { path, size, id } of other) {
+    const content = contents.get(id)
+    if (content?.length !== size || !isSameText(readFileSync(onDisk(git.worktree, path)), content)) continue
+    await replaceFile(git, path, content)
+    back.push(path)
+  }
+  await forgetSizes(git, index, back)
+}
+
+/** In indexes of the user's own: git calls a file changed that is not as long as it was. */
+export async function forgetOtherSizes(
+  { git, folder }: Store,
+  { own_index: own = 'none' }: Snapshot,
+  paths: readonly string[],
+): Promise<void> {
+  for (const index of [own, 'user-index'].map((name) => join(folder, name))) {
+    if (!existsSync(index)) continue
+    const other = recordedSizes(index, paths).filter((each) => isOther(git, each))
+    await forgetSizes(
+      git,
+      index,
+      other.map(({ path }) => path),
+    )
+  }
+}
+
+function isOther({ worktree }: Git, { path, size }: Recorded): boolean {
+  const stats = lstatNow(worktree, path)
+  return stats?.isFile() === true && stats.size !== size
+}
+
+function isSameText(written: Buffer, content: Buffer): boolean {
+  return written.toString('latin1').replaceAll('\r\n', '\n') === content.toString('latin1')
+}

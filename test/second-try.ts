@@ -1,0 +1,16 @@
+// Names each test that passed only when it was tried again: on a busy CI that costs no run, but it is said.
+import type { Reporter, TestCase } from 'vitest/node'
+
+export default class SecondTry implements Reporter {
+  readonly #named: string[] = []
+
+  public onTestCaseResult(test: TestCase): void {
+    if (test.diagnostic()?.flaky !== true) return
+    const why = test.result().errors?.[0]?.message ?? ''
+    this.#named.push(`${test.module.relativeModuleId}: ${test.fullName}\n    ${why}`)
+  }
+
+  public onTestRunEnd(): void {
+    for (const name of this.#named) console.warn(`! failed once, passed when tried again: ${name}`)
+  }
+}
