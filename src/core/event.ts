@@ -549,11 +549,7 @@ const privateBodies = [
   z.object({ type: z.literal('git.ended'), op: z.string() }),
 ] as const
 
-export const publicEventTypes: readonly string[] = publicBodies.map((body) => body.shape.type.value)
-const publicTypes: ReadonlySet<string> = new Set(publicEventTypes)
-export function isPublic({ type }: EventBody): boolean {
-  return publicTypes.has(type)
-}
+export type PublicBody = z.infer<(typeof publicBodies)[number]>
 
 export const bodySchema = z.discriminatedUnion('type', [...publicBodies, ...privateBodies])
 export type EventBody = z.infer<typeof bodySchema>

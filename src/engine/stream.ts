@@ -1,10 +1,10 @@
 // The one stream of a run: here every fact is stamped, reduced, written into the journal and told to the readers, in this order.
 import { advance, isTalk } from '../core/cursor.ts'
 import type { Cursor } from '../core/cursor.ts'
-import { isPublic } from '../core/event.ts'
 import type { EventBody, LoopEvent } from '../core/event.ts'
 import type { Command } from '../core/loop.ts'
 import { reduce } from '../core/loop.ts'
+import { isPublic } from '../core/public-events.ts'
 import type { LoopState } from '../core/state.ts'
 import type { Clock, Journal } from '../ports.ts'
 

@@ -7,7 +7,8 @@ import { agentNames } from '../../src/config/option.ts'
 import { flagOf, isFileOnly, optionKeys, specOf, variableOf } from '../../src/config/options.ts'
 import type { OptionKey } from '../../src/config/options.ts'
 import { configFileSchema } from '../../src/config/schema.ts'
-import { publicEventSchema, publicEventTypes } from '../../src/core/event.ts'
+import { publicEventSchema } from '../../src/core/event.ts'
+import { publicEventTypes } from '../../src/core/public-events.ts'
 
 const page = (name: string) => readFile(new URL(`../../docs/${name}`, import.meta.url), 'utf8')
 

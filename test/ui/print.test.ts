@@ -1,6 +1,7 @@
 // What a loop looks like in a pipe and as NDJSON.
 import { describe, expect, it } from 'vitest'
-import { publicEventSchema, publicEventTypes } from '../../src/core/event.ts'
+import { publicEventSchema } from '../../src/core/event.ts'
+import { publicEventTypes } from '../../src/core/public-events.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
 import { jsonPrinter } from '../../src/ui/print/json.ts'
 import { wrapWords } from '../../src/ui/print/layout.ts'

@@ -1,6 +1,6 @@
 // `--json`: the public events as NDJSON, and not a byte besides on stdout.
 import { isTalk } from '../../core/cursor.ts'
-import { isPublic } from '../../core/event.ts'
+import { isPublic } from '../../core/public-events.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import type { Output } from '../io.ts'
 import { gathered } from './gathered.ts'
