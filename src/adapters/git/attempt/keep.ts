@@ -4,75 +4,41 @@ import { join } from 'node:path'
 import { once } from '../../../core/once.ts'
 import { headWords } from '../../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../../ports.ts'
-import { whole } from '../../files/now.ts'
-import { aliasesTold, putBackAliases, readAliases, withoutAliases } from '../refs/aliases.ts'
-import {
-  conflictsIn,
-  hasWork,
-  lostRepositories,
-  strayCommits,
-  sweptHome,
-  workElsewhere,
-} from '../refs/work-elsewhere.ts'
-import { addRaw, cannotConvert } from '../tree/exact-bytes.ts'
-import { lstatNow } from '../tree/files.ts'
-import { dropFlags } from '../tree/flags.ts'
+import { putBackAliases, readAliases } from '../refs/aliases.ts'
+import { conflictsIn, hasWork, strayCommits, workElsewhere } from '../refs/work-elsewhere.ts'
 import { named, shown, type Git } from '../git.ts'
 import { mendGitDirs } from '../submodules/git-dirs.ts'
-import { filesWithin, hiddenByAgent } from '../tree/hidden-by-agent.ts'
-import { copyIndex, isSameIndex, realIndex, takeFrom } from '../formats/index-file.ts'
+import { takeFrom } from '../formats/index-file.ts'
 import { steadily } from '../formats/ref-files.ts'
 import { rememberLook } from './just-kept.ts'
+import { attemptIndex, attemptTree, withHidden } from './attempt-tree.ts'
+import { keptWords } from './kept-words.ts'
 import { keptOut, lookAtKeptOut } from '../tree/kept-out.ts'
 import { leftOut } from '../refs/work-left-out.ts'
 import { mendRepository } from '../guard/mend.ts'
 import { privateAgain } from '../tree/modes.ts'
 import { autostashes, endOperations, operationsInProgress } from '../start/operations.ts'
-import { openFiles, scanOpened } from '../tree/unreadable.ts'
-import { putBackOpened, type Opened } from '../tree/owner-access.ts'
+import { putBackOpened } from '../tree/owner-access.ts'
 import { readLedger } from '../refs/ledger.ts'
 import { missingObjects } from '../refs/pins.ts'
 import type { Others } from '../formats/plain-tree.ts'
 import { findMoved } from '../revert/moved-files.ts'
 import { whyUnfit } from '../tree/required-filters.ts'
-import { madeAgain, moveRefs, readRef, readRefs, shortRef, type RefChanges, type Refs } from '../refs/refs.ts'
+import { madeAgain, moveRefs, readRef, readRefs, type RefChanges, type Refs } from '../refs/refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from '../store.ts'
 import { exempt } from '../tree/scan.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { holdStripped } from '../tree/filtered-out.ts'
 import { shellWord } from '../../process/shell-word.ts'
-import {
-  planStashes,
-  putBackBeside,
-  putBackStashes,
-  readStashLog,
-  type StashPlan,
-} from '../stash/stash-list.ts'
-import { outwaitLocks, staleWords } from '../guard/stale-locks.ts'
-import { madeTrees, removeTrees, treeTold } from '../refs/made-trees.ts'
+import { planStashes, putBackBeside, putBackStashes, readStashLog } from '../stash/stash-list.ts'
+import { outwaitLocks } from '../guard/stale-locks.ts'
+import { madeTrees, removeTrees } from '../refs/made-trees.ts'
 import { keepSubmodules } from '../submodules/keep-submodules.ts'
-import {
-  changedPaths,
-  commitTree,
-  indexMark,
-  isAncestor,
-  joined,
-  treeOf,
-  treeOfIndex,
-  writeTree,
-} from '../tree/tree.ts'
+import { changedPaths, commitTree, isAncestor, treeOf } from '../tree/tree.ts'
 import { findSwept, sweptGone, sweptRef, tellLostIgnored } from './lost-ignored.ts'
 import { besideRef, leaveFor } from '../refs/users-own.ts'
-import { deepWarnings } from '../tree/unseen.ts'
-import {
-  againTold,
-  earlierValues,
-  leftWhereItStands,
-  madeTold,
-  othersTold,
-  planRefs,
-} from '../refs/whose-refs.ts'
+import { earlierValues, leftWhereItStands, planRefs } from '../refs/whose-refs.ts'
 
 /** Idempotent: a second run of the same number finds the refs in place and adds only what is new. */
 export async function keepAttempt(
@@ -104,7 +70,7 @@ async function keepWhole(
   const { tree: seen, nested, special, ignored, opened, paths, deleted, unfit } = seenTree
   const { ledger, besideBack, now, log, earlier, stashed, beside, stashes, were, strays, gone, plan } =
     seenRefs
-  const { own: all, others, again, aliases } = plan
+  const { own: all, aliases } = plan
   // One that cannot come back must not keep the others away.
   const changes = {
     ...all,
@@ -218,62 +184,39 @@ async function keepWhole(
   if (mayBeSaved && (found.isSwept || ledger.switches.length > 0))
     await privateAgain(store.git, snapshot, united)
   const isRewritten = await anyRewritten(git, changes)
-  const stale = locks.map((lock) => staleWords(lock))
-  const dropped = besideBack > 0 || stashes.dropped.some((hash) => !gone.has(hash))
-  const lost = [
-    ...(leaked.length > 0
-      ? [
-          `the agent committed what git was told to ignore (${leaked.slice(0, 5).map(named).join(', ')}); its commits are not in the history of the branch, they are kept as ${ref}`,
-        ]
-      : []),
-    ...(dropped ? ['the agent dropped stash entries; they are back'] : []),
-    ...[...all.moved, ...all.deleted].filter(({ from }) => gone.has(from)).map(lostRef),
-    ...stashes.dropped
-      .filter((hash) => gone.has(hash))
-      .map((hash) => lostRef({ name: 'a stash entry', from: hash })),
-  ]
-  const warnings = [
-    ...told(store, withoutAliases({ ...changes, created: away }, aliases.own), stashes, halfDone, aside),
-    ...(await aliasesTold(git, 'the agent', aliases.own, aside)),
-    ...trees.map((tree) => treeTold(tree, standing.includes(tree))),
-    ...inside.warnings,
-    ...(reunion.warnings.length === 0 &&
-    found.move !== undefined &&
-    (!found.isOnTop || now.head.ref !== snapshot.head.ref)
-      ? [
-          `${headWords(found.move, 'agent')}; ${found.move.isRewritten === true ? 'its commits are as they were' : 'HEAD is back'}`,
-        ]
-      : reunion.warnings),
-    ...late,
-    ...mended,
-    ...lost,
-    ...stale,
-    ...nested.map(nestedWarning),
-    ...special.map(specialWarning),
-    ...(mayBeSaved ? out.warnings : stripped),
-    ...deepWarnings(store, snapshot),
-    ...lostRepositories(store, snapshot, elsewhere, mayBeSaved),
-    ...sweptHome(store, ledger),
-    ...left.map(
-      (path) =>
-        `${named(path)} is hidden by the agent's own ignore rules and too large, or closed to ralph, or holds a repository, so it is not kept with the attempt; a revert does not delete it, but moves it into ralph's folder`,
-    ),
-  ]
-  const notes = [
-    ...othersTold(
-      others,
-      aliases.others,
-      `${moved}/before`,
-      were.some(({ from }) => !gone.has(from)),
-    ),
-    ...againTold('the agent', again),
-    ...stashes.gone
-      .filter((hash) => !gone.has(hash))
-      .map(
-        (hash) =>
-          `a stash entry was dropped while the loop ran, not by the agent; if that was not you: git stash store ${hash}`,
-      ),
-  ]
+  const told = await keptWords(store, snapshot, {
+    ref,
+    moved,
+    mayBeSaved,
+    plan,
+    away,
+    gone,
+    were,
+    stashes,
+    besideBack,
+    halfDone,
+    trees,
+    standing,
+    inside: inside.warnings,
+    returned:
+      reunion.warnings.length === 0 &&
+      found.move !== undefined &&
+      (!found.isOnTop || now.head.ref !== snapshot.head.ref)
+        ? [
+            `${headWords(found.move, 'agent')}; ${found.move.isRewritten === true ? 'its commits are as they were' : 'HEAD is back'}`,
+          ]
+        : reunion.warnings,
+    late,
+    mended,
+    leaked,
+    locks,
+    nested,
+    special,
+    bytes: mayBeSaved ? out.warnings : stripped,
+    elsewhere,
+    ledger,
+    left,
+  })
   const isPlainWork = united === seen && nested.length + special.length + snapshot.gitlinks.length === 0
   if (isPlainWork)
     rememberLook(store, {
@@ -290,8 +233,7 @@ async function keepWhole(
     commits,
     changed: united !== snapshot.tree || inside.isChanged,
     historyRewritten: isRewritten,
-    warnings,
-    notes,
+    ...told,
     tree: united,
     refused: reunion.refused,
     isElsewhere: !found.isOnTop && reunion.to === undefined,
@@ -357,98 +299,6 @@ function isEmpty({ length }: { readonly length: number }): boolean {
   return length === 0
 }
 
-/** The index of the attempt stays: a checkpoint of the same tree starts from it. */
-export async function attemptTree(
-  store: Store,
-  snapshot: Snapshot,
-  /** What git cannot convert is taken as it is on disk: for what is kept, not for a checkpoint. */
-  mayBeRaw = false,
-  /** Asked while git looks. */
-  others: () => Promise<Others> = () => Promise.resolve('any'),
-): Promise<AttemptTree> {
-  if (!mayBeRaw) return await treeNow(store, snapshot, false, others)
-  return await store.git.forgiving(async (failed) => {
-    const { unfit, ...found } = await treeNow(store, snapshot, true, others)
-    return { ...found, unfit: unfit || failed() }
-  })
-}
-
-interface AttemptTree {
-  readonly tree: string
-  readonly nested: readonly string[]
-  readonly special: readonly string[]
-  readonly ignored: readonly string[]
-  readonly opened: readonly Opened[]
-  /** Files that are not what the index had. */
-  readonly paths: readonly string[]
-  readonly deleted: readonly string[]
-  /** What git said to files that it could not convert; empty where it could. */
-  readonly unfit: string
-}
-
-async function treeNow(
-  store: Store,
-  snapshot: Snapshot,
-  mayBeRaw: boolean,
-  others: () => Promise<Others>,
-): Promise<AttemptTree> {
-  const index = attemptIndex(store)
-  const { openAttempt = 0 } = store.memory()
-  const mark = (): string => `${snapshot.commit} ${openAttempt} ${indexMark(index)}`
-  // What was looked at before in this attempt need not be read again.
-  if (seenBefore.get(index) !== mark()) {
-    await copyIndex(store.git, join(store.folder, snapshot.index), index)
-    await dropFlags(store.git, index)
-  }
-  const isExempt = keptOut(store, snapshot)
-  const forced = await addForced(store, snapshot, index, isExempt)
-  const [scanning, asked] = [scanOpened(store.git, { index }), others()]
-  await whole([scanning, asked])
-  const [scan, which] = [await scanning, await asked]
-  const opened = openFiles(store.git, scan, isExempt)
-  const changed = [...scan.changed, ...scan.untracked, ...forced]
-  let unfit = ''
-  const written = await writeTree(store.git, index, scan, isExempt, which).catch(async (error: unknown) => {
-    unfit = mayBeRaw ? cannotConvert(error) : ''
-    if (unfit === '') throw error
-    const raw = await addRaw(
-      store.git,
-      snapshot,
-      index,
-      changed.filter((path) => !isExempt(path)),
-    )
-    return await writeTree(store.git, index, scan, (path) => isExempt(path) || raw.has(path))
-  })
-  if (written.nested.length + written.special.length === 0) seenBefore.set(index, mark())
-  return {
-    ...written,
-    ignored: scan.ignored,
-    opened,
-    paths: changed,
-    deleted: scan.deleted,
-    unfit,
-  }
-}
-
-/** What the attempt made and gave to git against the ignore rules (`git add -f`) is work. What was there before, and ignored, stays out. */
-async function addForced(
-  { git, folder }: Store,
-  snapshot: Snapshot,
-  index: string,
-  isExempt: (path: string) => boolean,
-): Promise<string[]> {
-  const before = join(folder, snapshot.own_index ?? snapshot.index)
-  if (isSameIndex(realIndex(git), before)) return []
-  // An agent may have broken it: then it names nothing.
-  const tracked = await git.list(['ls-files', '-z', '--cached', '--ignored', '--exclude-standard'], {
-    accept: [128],
-  })
-  const forced = tracked.filter((path) => !isExempt(path) && lstatNow(git.worktree, path)?.isFile() === true)
-  if (forced.length > 0)
-    await git.run(['update-index', '--add', '-z', '--stdin'], { index, input: joined(forced) })
-  return forced
-}
-
 /** Of an attempt, too, all bytes are kept, also those that a filter of the user's leaves out of git. */
 async function keepBytes(
   store: Store,
@@ -475,36 +325,6 @@ async function withEarlier(store: Store, snapshot: Snapshot, tree: string, earli
   await git.run(['read-tree', tree], { index })
   await takeFrom(git, index, earlier, undone)
   return await git.line(['write-tree'], { index })
-}
-
-/** Indexes of attempts that hold what was seen of a plain tree. */
-const seenBefore = new Map<string, string>()
-
-/** For the attempt alone: whether a checkpoint takes them is up to the ignore rules that it takes. */
-export async function withHidden(
-  store: Store,
-  snapshot: Snapshot,
-  tree: string,
-  ignored: readonly string[],
-  /** Ignored before: a revert puts it back, and an attempt has no business with it. */
-  moved = findMoved(store, snapshot, ignored),
-): Promise<{ tree: string; left: readonly string[] }> {
-  const hidden = await hiddenByAgent(store, snapshot, ignored)
-  const before = moved.map(({ now, isFolder }) => (isFolder ? `${now}/` : now))
-  const isExempt = exempt(store.protectedPaths, [...snapshot.ignored, ...before])
-  const { files, left } = await filesWithin(store.git, hidden, isExempt)
-  if (files.length === 0) return { tree, left }
-  const index = join(store.folder, 'hidden-index')
-  await copyIndex(store.git, attemptIndex(store), index)
-  await store.git.run(['update-index', '--add', '--replace', '-z', '--stdin'], {
-    index,
-    input: joined(files),
-  })
-  return { tree: await treeOfIndex(store.git, index), left }
-}
-
-export function attemptIndex(store: Store): string {
-  return join(store.folder, 'attempt-index')
 }
 
 /** Ignored at the checkpoint, and in a commit now. */
@@ -540,44 +360,4 @@ async function anyRewritten(git: Git, changes: RefChanges): Promise<boolean> {
   const branches = changes.moved.filter(({ name }) => name.startsWith('refs/heads/'))
   for (const { from, to } of branches) if (!(await isAncestor(git, from, to))) return true
   return false
-}
-
-function told(
-  store: Store,
-  changes: RefChanges,
-  stashes: StashPlan,
-  halfDone: readonly string[],
-  aside: (name: string) => string,
-): string[] {
-  const branch = `refs/heads/ralph/${store.change}`
-  const foreign = changes.moved.filter(({ name }) => name !== branch)
-  return [
-    ...foreign.map(
-      ({ name }) => `the agent moved ${shortRef(name)}; it is back, the agent's version is ${aside(name)}`,
-    ),
-    // Whoever moves the loop's own branch, it goes back: nobody has looked whose deed that was.
-    ...changes.deleted.map(({ name }) =>
-      name === branch
-        ? `${shortRef(name)} was deleted or renamed while the agent worked, by whom ralph cannot tell; it is back`
-        : `the agent deleted ${shortRef(name)}; it is back`,
-    ),
-    ...madeTold('the agent', changes.created, aside),
-    ...stashes.made.map(
-      ({ hash, message }) =>
-        `the agent stashed work (${message}); it is kept: ${store.git.typed} stash apply ${hash}`,
-    ),
-    ...halfDone.map((name) => `the agent left a ${name} half done; it was ended`),
-  ]
-}
-
-function lostRef({ name, from }: { name: string; from: string }): string {
-  return `the agent destroyed ${shortRef(name)}: the object ${from} is no longer in the repository, so it could not be put back`
-}
-
-function nestedWarning(folder: string): string {
-  return `${named(folder)} is a repository of its own; its files were saved as plain files`
-}
-
-function specialWarning(path: string): string {
-  return `${named(path)} was a file and is a pipe, a socket or a device now; git can only record that the file is gone`
 }

@@ -41,7 +41,7 @@ export async function outwaitLocks(store: Store, waitMs: number): Promise<MovedL
   }
 }
 
-interface MovedLock {
+export interface MovedLock {
   readonly name: string
   readonly to: string
 }
