@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { lastSign, startBeating } from '../adapters/files/heartbeat.ts'
 import { fileLock, inspectLock, refuseHeld } from '../adapters/files/lock.ts'
 import type { LockOwner, Purpose } from '../adapters/files/lock.ts'
-import { worktreeLock } from '../adapters/files/paths.ts'
+import { bringingFile, worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/guard/stale-locks.ts'
 import { removeScratch } from '../adapters/process/temp.ts'
 import { holderOf, mainFolder } from '../adapters/git/refs/branch-in-use.ts'
@@ -79,6 +79,7 @@ export async function openRun<T>(
       if (wish.purpose === 'record') return
       await sweepOwn(there.git, change)
       await removeScratch()
+      if (existsSync(bringingFile(there.git.gitDir))) await completeBringing(there)
     }
     const held: OpenRun = {
       get run() {
@@ -108,6 +109,16 @@ export async function openRun<T>(
     await releaseChange()
     await removeEmpty(paths.root)
   }
+}
+
+/** Seldom needed. */
+async function completeBringing({ git, warn }: Site): Promise<void> {
+  const [{ completeBringBack }, { hiddenPaths }] = await Promise.all([
+    import('../adapters/git/attempt/bring-back.ts'),
+    import('./checkpoints.ts'),
+  ])
+  const said = await completeBringBack(git, hiddenPaths)
+  if (said !== undefined) warn(said)
 }
 
 function afterRepair(error: unknown, repair: string): unknown {

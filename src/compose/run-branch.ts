@@ -4,7 +4,7 @@ import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { checkOut } from '../adapters/git/tree/check-out.ts'
 import { named, shown } from '../adapters/git/git.ts'
-import { operationTimes, refuseHalfDone } from '../adapters/git/start/operations.ts'
+import { howToEnd, operationTimes, refuseHalfDone } from '../adapters/git/start/operations.ts'
 import { headRef, headText } from '../adapters/git/formats/ref-files.ts'
 import { moveRefs, readRef, shortName } from '../adapters/git/refs/refs.ts'
 import { sweepTree } from '../adapters/git/guard/stale-locks.ts'
@@ -57,7 +57,7 @@ export async function returnToRun(
   const begun = operationTimes(git.gitDir).find(({ changedMs }) => isTheirs(changedMs))
   if (begun !== undefined) {
     throw new RalphError('repository_state', `You are in the middle of a ${begun.name} in ${git.worktree}.`, {
-      hint: `Nothing in it was touched. End it (${git.typed} ${begun.name.split(' ')[0]} --continue or --abort), then type the command again.`,
+      hint: `Nothing in it was touched. End it (${howToEnd(git.typed, begun.name)}), then type the command again.`,
     })
   }
   const isMoved = isTheirs(statSync(join(git.gitDir, 'HEAD')).ctimeMs)

@@ -2,6 +2,7 @@
 import { firstNames } from '../core/first-names.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { bringingFile } from '../adapters/files/paths.ts'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
@@ -10,7 +11,7 @@ import { lastingWarnings } from '../core/outcome.ts'
 import type { GoneFile, LoopEvent } from '../core/event.ts'
 import type { LandedWork, ParkedWork, StatusReport } from '../ui/app.ts'
 import type { PlanNow } from './plan-now.ts'
-import { isTree, needsRepair } from './site.ts'
+import { isRunning, isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { hasQueue } from './queue-known.ts'
 
@@ -159,8 +160,13 @@ async function isGoneHere(site: Site, run: KnownRun): Promise<boolean> {
 
 /** What a dead attempt installed is in force for the user's own git; what a finish had begun is there in part. */
 export async function liveWords({ git }: Site, run: KnownRun): Promise<string[]> {
-  if (!needsRepair(run)) return []
   const { change } = run
+  if (isRunning(run)) return []
+  if (existsSync(bringingFile(git.gitDir)))
+    return [
+      `a ralph restore was killed half-way here, and files may be missing: until ralph restore or ralph resume ${change} completes it, leave them alone`,
+    ]
+  if (!needsRepair(run)) return []
   const { openAttempt, pending } = run.state.git
   if (pending?.operation.op === 'finish')
     return [

@@ -554,6 +554,10 @@ describe('where the user has moved on', () => {
     expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('in the middle of a merge')])
     expect(picture(at)).toBe(before)
     expect(existsSync(join(at.repo, '.git/MERGE_HEAD'))).toBe(true)
+    at.git('merge', '--abort')
+    at.git('bisect', 'start')
+    // A command that git has.
+    expect((await ralph(at, resume)).stderr).toContain('End it (git bisect reset)')
   })
 
   test('O5: a work tree of its own: what was edited there after the death stays there', async () => {

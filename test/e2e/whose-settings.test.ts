@@ -291,6 +291,15 @@ describe('O10, M3: what git would obey later', () => {
     expect(existsSync(join(at.repo, '.git/info/attributes'))).toBe(false)
   })
 
+  test('O10: a line above the first section, which git lists and cannot unset, is put back with the file', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const config = at.read('.git/config')
+    const agent = `cat > /dev/null; echo notes > .git/config; ${complete}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent])
+    expect([end.code, at.read('.git/config')]).toEqual([0, config])
+    expect(end.stdout).toContain('changed while #1 ran, and put back: .git/config')
+  })
+
   test('O10: a hook in the work tree, even an ignored one, that core.hooksPath names is told when it changed', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.write('.husky/_/pre-commit', '#!/bin/sh\n')

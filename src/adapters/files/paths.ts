@@ -54,6 +54,11 @@ export function worktreeLock(gitDir: string): string {
   return join(gitDir, 'ralph', 'lock.json')
 }
 
+/** There while an attempt is brought back into this work tree: what a kill has cut off is completed from it. */
+export function bringingFile(gitDir: string): string {
+  return join(gitDir, 'ralph', 'bringing-back.json')
+}
+
 /** Beside that lock, so that no archive of a run takes it along. */
 export function reserveFile(gitDir: string): string {
   return join(gitDir, 'ralph', 'reserve')

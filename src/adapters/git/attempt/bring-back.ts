@@ -1,7 +1,12 @@
 // Brings a kept attempt back: into a folder of its own, or its changes three-way onto the work tree as it is.
 import { mkdir, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import * as z from 'zod'
 import { RalphError } from '../../../core/error.ts'
+import { firstNames } from '../../../core/first-names.ts'
+import { rm } from '../../files/now.ts'
+import { bringingFile } from '../../files/paths.ts'
+import { readRecord, writeDurably } from '../../files/whole.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { inScratch } from '../../process/temp.ts'
 import { applyTrees, conflict, takenPlaces, tryMerge, uncommitted } from '../landing/apply.ts'
@@ -9,7 +14,8 @@ import { attemptsInside, findAttempt } from './attempts.ts'
 import type { AttemptRef, SavedAs } from './attempts.ts'
 import { notBroughtBack } from '../tree/exact-bytes.ts'
 import { hiddenEdits } from '../tree/flags.ts'
-import { shown, type Git } from '../git.ts'
+import { headText } from '../formats/ref-files.ts'
+import { named, shown, type Git } from '../git.ts'
 import { copyIndex, realIndex } from '../formats/index-file.ts'
 import { moveRefs, readRef } from '../refs/refs.ts'
 import { shellName } from './lost-files.ts'
@@ -58,12 +64,30 @@ export async function bringBack(
     plans.push({ ...(await plan(inner, folder, { ...attempt, change }, [])), prefix: `${path}/` })
   const differing = plans.filter(({ paths }) => paths.length > 0)
   for (const each of differing) await remember(each, each.git === git ? change : nameInside(change), n)
+  if (differing.length === 0) return { paths: [], late: [], undo: [] }
+  const trees = differing.map(({ prefix, before, after }) => ({ prefix, before, after }))
+  const bringing = { change, n, head: headText(git.gitDir), trees } satisfies Bringing
+  await writeDurably(bringingFile(git.gitDir), JSON.stringify(bringing))
+  const done = await bring(git, change, n, differing, options)
+  await rm(bringingFile(git.gitDir), { force: true })
+  return done
+}
+
+/** Idempotent: what is in place already is left alone. */
+async function bring(
+  git: Git,
+  change: string,
+  n: number,
+  plans: readonly Plan[],
+  { protectedPaths, cwd }: { readonly protectedPaths: readonly string[]; readonly cwd?: string | undefined },
+): Promise<BroughtBack> {
+  const folder = checkpointFolder(git.gitCommonDir, change)
   const done = []
-  for (const each of differing) {
+  for (const each of plans) {
     const { git: at, before, after, prefix, paths } = each
     const late = await applyTrees(at, folder, before, after, at === git ? protectedPaths : [])
     const ref = `refs/ralph/${at === git ? change : nameInside(change)}/restored/${n}`
-    const typed = at.worktree === options.cwd ? 'git' : `git -C ${shellWord(at.worktree)}`
+    const typed = at.worktree === cwd ? 'git' : `git -C ${shellWord(at.worktree)}`
     const without = late.map((path) => ` --exclude=${shellName(path)}`).join('')
     const isLate = new Set(late)
     const came = paths.filter((path) => !isLate.has(path))
@@ -78,6 +102,58 @@ export async function bringBack(
     late: done.flatMap(({ late }) => late),
     undo: done.flatMap(({ undo }) => undo),
   }
+}
+
+const bringingSchema = z.object({
+  change: z.string(),
+  n: z.number(),
+  head: z.string(),
+  trees: z.array(z.object({ prefix: z.string(), before: z.string(), after: z.string() })),
+})
+type Bringing = z.infer<typeof bringingSchema>
+
+/**
+ * One that was killed half-way may have taken files away that it had not written again: it is completed, before anything else is done in
+ * this tree. Says so. On another branch the files are others, and nothing is touched: then it says where they are.
+ */
+export async function completeBringBack(
+  git: Git,
+  protectedPaths: readonly string[],
+): Promise<string | undefined> {
+  const file = bringingFile(git.gitDir)
+  // What somebody else has written there is no word of ralph's.
+  const left = await readRecord(file, bringingSchema).catch(() => undefined)
+  if (left === undefined) {
+    await rm(file, { force: true })
+    return undefined
+  }
+  const { change, n, trees } = left
+  await mkdir(checkpointFolder(git.gitCommonDir, change), { recursive: true })
+  const what = `Bringing #${n} of ${change} back had been killed half-way`
+  const ref = `refs/ralph/${change}/restored/${n}`
+  if (trees.some(({ prefix }) => prefix === '') && (await readRef(git, ref)) === undefined) {
+    await rm(file, { force: true })
+    return `${what}, and cannot be completed: ${ref}, which held your files, has been deleted since`
+  }
+  if (headText(git.gitDir) !== left.head) {
+    await rm(file, { force: true })
+    return `${what}, and you have switched since, so it is not completed. Your files as they were before it: git diff ${ref}^, to take one from there: git restore --source=${ref}^ -- FILE`
+  }
+  const inner = await attemptsInside(git, change, n)
+  const plans: Plan[] = []
+  for (const { prefix, before, after } of trees) {
+    const at = prefix === '' ? git : inner.find(({ path }) => `${path}/` === prefix)?.git
+    if (at === undefined) continue
+    const paths = (await treeChanges(at, before, after)).map(({ path }) => path)
+    plans.push({ git: at, prefix, before, after, paths })
+  }
+  const { paths, late, undo } = await bring(git, change, n, plans, { protectedPaths, cwd: git.worktree })
+  await rm(file, { force: true })
+  return [
+    `${what}; it is completed: ${firstNames(paths.map(named), 10)}`,
+    ...late,
+    ...(undo.length === 0 ? [] : [`to undo it: ${undo.join(' && ')}`]),
+  ].join('; ')
 }
 
 interface Plan {

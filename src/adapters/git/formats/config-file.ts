@@ -54,10 +54,12 @@ export async function listFile({ git }: Pick<Store, 'git'>, file: string): Promi
     const entries = await git.list(['config', '--file', file, '--no-includes', '--null', '--list'], {
       inside: '/',
     })
-    return entries.map((entry) => {
+    const settings = entries.map((entry) => {
       const [key = '', ...value] = shown(entry).split('\n')
       return { key, value: entry.includes('\n') ? value.join('\n') : null }
     })
+    // Git lists a line above the first section, but can neither set nor unset it, and complains of it ever after.
+    return settings.every(({ key }) => key.includes('.')) ? settings : undefined
   } catch (error) {
     if (error instanceof RalphError && error.code === 'git_failed') return undefined
     throw error

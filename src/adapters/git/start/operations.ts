@@ -28,21 +28,23 @@ export async function refuseHalfDone(
   const [begun] = operationsInProgress(git.gitDir)
   const unmerged = await git.list(['ls-files', '--unmerged', '-z'])
   if (begun === undefined && unmerged.length === 0) return
-  const verb = begun?.split(' ')[0] ?? ''
   const [what, how] =
     begun === undefined
       ? [
           `There are conflicts to resolve in ${git.worktree}.`,
           `Resolve them (${git.typed} status names them)`,
         ]
-      : [
-          `You are in the middle of a ${begun} in ${git.worktree}.`,
-          `End it (${verb === 'bisect' ? `${git.typed} bisect reset` : `${git.typed} ${verb} --continue or --abort`})`,
-        ]
+      : [`You are in the middle of a ${begun} in ${git.worktree}.`, `End it (${howToEnd(git.typed, begun)})`]
   throw new RalphError(code, what, {
     hint: `Nothing was touched. ${how}, then ${then}.`,
     exitCode: code === 'repository_state' ? 2 : 1,
   })
+}
+
+/** `name`: as `operationsInProgress` calls it. */
+export function howToEnd(typed: string, name: string): string {
+  const verb = name.split(' ')[0] ?? name
+  return verb === 'bisect' ? `${typed} bisect reset` : `${typed} ${verb} --continue or --abort`
 }
 
 /** Forgets them, as `--quit` does: HEAD, index and files are put right by the revert. */
