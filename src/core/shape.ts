@@ -12,6 +12,9 @@ type Shape = Readonly<Record<string, unknown>>
 const { state_file: stateFile, ...eventShapes } = shapes
 const events: ReadonlyMap<unknown, Shape> = new Map(Object.entries(eventShapes))
 
+/** Fields of the state file that ralph writes; anything else in it belongs to somebody else. */
+export const ownFields: readonly string[] = Object.keys(stateFile.properties)
+
 export function isSurelyEvent(value: unknown): value is LoopEvent {
   const shape = isRecord(value) ? events.get(value['type']) : undefined
   return shape !== undefined && fits(shape, value)

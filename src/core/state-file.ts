@@ -58,6 +58,3 @@ export const stateFileSchema = z.looseObject({
   cost_usd: z.number().nonnegative().optional(),
 })
 export type StateFile = z.infer<typeof stateFileSchema>
-
-/** Fields that ralph writes; anything else in the file belongs to somebody else. */
-export const ownFields: readonly string[] = Object.keys(stateFileSchema.shape)

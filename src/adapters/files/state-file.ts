@@ -2,7 +2,7 @@
 import { closeSync, constants, existsSync, openSync, realpathSync, statSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { RalphError } from '../../core/error.ts'
-import { ownFields } from '../../core/state-file.ts'
+import { ownFields } from '../../core/shape.ts'
 import type { StateFile } from '../../core/state-file.ts'
 import { folderWatch } from './identity.ts'
 import { chmod, lstat, mkdir, readFile, readdir, realpath, rename, rm, stat } from './now.ts'
