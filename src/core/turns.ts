@@ -1,6 +1,6 @@
 // When each turn of an agent ran, to the millisecond where the journal knows it, and in which session: whose tokens are whose.
 import type { IterationRecord, LoopEvent } from './event.ts'
-import { epochMs } from './report.ts'
+import { epochMs } from './stamp.ts'
 
 export interface Turn {
   readonly story_id: string

@@ -1,7 +1,8 @@
 // The report's figures, added up by hand from the history in report-history.ts.
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { epochMs, runReport } from '../../src/core/report.ts'
+import { runReport } from '../../src/core/report.ts'
+import { epochMs } from '../../src/core/stamp.ts'
 import { history, iteration } from './report-history.ts'
 import { countsOf, stateWord } from '../../src/ui/print/report-words.ts'
 

@@ -1,5 +1,5 @@
 // How long, and how much, the rest of a run may take: a range, from what its own stories took.
-import { epochMs } from '../../core/report.ts'
+import { epochMs } from '../../core/stamp.ts'
 import { selectedStories } from '../../core/state.ts'
 import type { LoopState } from '../../core/state.ts'
 import { usd } from '../print/text.ts'

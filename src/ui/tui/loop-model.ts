@@ -1,5 +1,6 @@
 // The loop screen as data: what is known of a run that is followed, and what of it is looked at.
-import { epochMs, keepsWork } from '../../core/report.ts'
+import { keepsWork } from '../../core/report.ts'
+import { epochMs } from '../../core/stamp.ts'
 import { selectedStories } from '../../core/state.ts'
 import type { LoopState } from '../../core/state.ts'
 import type { LoopEvent, StorySummary } from '../../core/event.ts'
