@@ -20,12 +20,15 @@ export interface Bases {
   isGreen(change: string, base: Base, stop: AbortSignal): Promise<boolean>
 }
 
+/** At a ref that nobody has explained yet, before the queue halts for it. */
+const mostLooks = 5
+
 export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
   const halted = (why: string, hint: string): undefined => {
     tell({ type: 'queue.halted', why, hint })
   }
 
-  const baseNow = async (change: string, stop: AbortSignal): Promise<Base | undefined> => {
+  const baseNow = async (change: string, stop: AbortSignal, looks = 1): Promise<Base | undefined> => {
     const { landing } = ports
     const target = targetOf(now(), change)
     const refs = await landing.refs(target)
@@ -46,8 +49,11 @@ export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
         await ports.pulse(stop)
         return undefined
       }
-      // A loop may have put it back between the two looks, and then it has nothing to tell any more.
-      if (!isOwn && (await landing.refs(target)).landed !== landed) return await baseNow(change, stop)
+      // A loop may have put it back between the two looks; and git shows a ref before the agent's git has told of it.
+      if (!isOwn && looks < mostLooks) {
+        await ports.pulse(stop)
+        return await baseNow(change, stop, looks + 1)
+      }
       if (!isOwn)
         return halted(
           `${ref} was moved to ${landed.slice(0, 12)}, and the queue has not landed that`,

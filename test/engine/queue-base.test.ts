@@ -7,22 +7,25 @@ import type { Landing, QueuePorts, TargetRefs } from '../../src/engine/queue-por
 
 const [own, evil] = ['1'.repeat(40), '2'.repeat(40)]
 
-async function baseAfter(...looks: readonly (string | undefined)[]): Promise<{
+/** Each look with who is known to have moved it by then. */
+async function baseAfter(...looks: readonly (readonly [string | undefined, by?: string])[]): Promise<{
   commit: string | undefined
   told: QueueBody[]
 }> {
   const left = [...looks]
+  let by: string | undefined
   const landing: Pick<Landing, 'refs' | 'movedBy' | 'base'> = {
     refs: () => {
-      const landed = left.length > 1 ? left.shift() : left[0]
+      const [landed, mover] = (left.length > 1 ? left.shift() : left[0]) ?? []
+      by = mover
       return Promise.resolve<TargetRefs>({ own, landed, isHome: landed === undefined })
     },
-    movedBy: () => Promise.resolve(undefined),
+    movedBy: () => Promise.resolve(by),
     base: () => Promise.resolve({ commit: own }),
   }
   const told: QueueBody[] = []
   const bases = basesOf({
-    ports: { landing } as unknown as QueuePorts,
+    ports: { landing, pulse: () => Promise.resolve() } as unknown as QueuePorts,
     now: () => ({ ...emptyQueue, target: 'main' }),
     tell: (body) => told.push(body),
     note: () => undefined,
@@ -32,10 +35,15 @@ async function baseAfter(...looks: readonly (string | undefined)[]): Promise<{
 }
 
 test('Q1: what an agent moved and its loop has put back between the two looks halts no queue', async () => {
-  expect(await baseAfter(evil, undefined)).toEqual({ commit: own, told: [] })
+  expect(await baseAfter([evil], [undefined])).toEqual({ commit: own, told: [] })
+})
+
+test('Q1: what an agent has moved and its git has not told of yet halts no queue: it waits for its loop', async () => {
+  const { told } = await baseAfter([evil], [evil, 'b'])
+  expect(told).toMatchObject([{ type: 'entry.waiting', why: expect.stringContaining('the loop of b') }])
 })
 
 test('I1: what nobody has put back, and no loop knows of, does', async () => {
-  const { commit, told } = await baseAfter(evil)
+  const { commit, told } = await baseAfter([evil])
   expect([commit, told.map(({ type }) => type)]).toEqual([undefined, ['queue.halted']])
 })
