@@ -347,7 +347,7 @@ async function generators(
 }
 
 /** By this what the gates of a landing start is known, also after a crash; one landing at a time in a repository. */
-function landingMark(gitCommonDir: string): string {
+export function landingMark(gitCommonDir: string): string {
   return `landing-${createHash('sha256').update(gitCommonDir).digest('hex').slice(0, 16)}`
 }
 

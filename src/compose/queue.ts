@@ -16,6 +16,7 @@ import { followLanded, outOfTheWay } from '../adapters/git/landing/follow.ts'
 import { shown } from '../adapters/git/git.ts'
 import { readRef, readRefs, shortName } from '../adapters/git/refs/refs.ts'
 import { isAncestor } from '../adapters/git/tree/tree.ts'
+import { reapByMarker } from '../adapters/process/reap.ts'
 import { RalphError } from '../core/error.ts'
 import { limitsOf } from '../core/resource-limits.ts'
 import { nearest } from '../core/nearest.ts'
@@ -30,7 +31,7 @@ import type { Queue, QueueReader } from '../engine/queue.ts'
 import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
 import { sayDone, sayRefused } from './control.ts'
 import { cagingOf } from './cage.ts'
-import { landingOf } from './landing.ts'
+import { landingMark, landingOf } from './landing.ts'
 import { gitSays, isKept, queueNow } from './queue-state.ts'
 import { refuseConflict } from './queue-entry.ts'
 import { hasLanded, isPlannedAgain, loopFacts, lowDisk, openChanges } from './queue-facts.ts'
@@ -231,7 +232,7 @@ async function resolveTask(
   const fork = await git.line(['merge-base', base, tip])
   const log = await git.line([
     'log',
-    '--format=%(trailers:key=Ralph-Change,valueonly,separator=%x20) %s',
+    '--format=%(trailers:key=Ralph-Change,valueonly,separator=%x20)%x09%s',
     `${fork}..${base}`,
     '--',
     ...paths,
@@ -239,7 +240,7 @@ async function resolveTask(
   const landed = log
     .split('\n')
     .filter((line) => line.trim() !== '')
-    .map((line) => `- ${line.trim()}`)
+    .map((line) => `- ${line.trim().replace('\t', ' ')}`)
   const proposals = await git.line([
     'ls-tree',
     '-r',
@@ -249,12 +250,12 @@ async function resolveTask(
     '--',
     'openspec/changes',
   ])
-  const named = new Set(log.split('\n').map((line) => line.trim().split(' ')[0] ?? ''))
+  const named = new Set(log.split('\n').flatMap((line) => (line.split('\t')[0] ?? '').trim().split(' ')))
+  // In the archive its folder begins with a date.
   const documents = proposals
     .split('\n')
-    .filter(
-      (path) =>
-        /\/(proposal|tasks)\.md$/.test(path) && [...named].some((name) => name !== '' && path.includes(name)),
+    .filter((path) =>
+      named.has(/\/(?:\d{4}-\d\d-\d\d-)?([^/]+)\/(?:proposal|tasks)\.md$/.exec(path)?.[1] ?? '/'),
     )
   return [
     // The first line is the title of its story, wherever that is shown.
@@ -473,14 +474,33 @@ export async function pullLanded(site: Site): Promise<Said> {
   }
 }
 
+/** One that does not answer (it is suspended, or hangs) is killed where that is asked for, with the gates that it leaves behind. */
+async function stopSupervisor(
+  { git, identity }: Site,
+  { pid, pid_started: started }: { readonly pid: number; readonly pid_started: string },
+  force: boolean,
+): Promise<void> {
+  const isGone = async (patienceMs: number): Promise<boolean> => {
+    const deadline = performance.now() + patienceMs
+    while (identity.isAlive(pid, started) && performance.now() < deadline) await delay(50)
+    return !identity.isAlive(pid, started)
+  }
+  process.kill(pid, 'SIGTERM')
+  if (await isGone(force ? 5_000 : 30_000)) return
+  if (!force)
+    throw new RalphError('internal', `ralph up (pid ${pid}) has been asked to stop, and is still there.`, {
+      hint: 'Nothing is lost. To kill it, and all loops: ralph stop --all --force',
+    })
+  process.kill(pid, 'SIGKILL')
+  await isGone(30_000)
+  await reapByMarker(landingMark(git.gitCommonDir))
+}
+
 /** The supervisor first, so that it starts nothing more; then each loop that runs. */
 export async function stopAll(site: Site, force: boolean): Promise<Said> {
   const { lock } = queuePaths(site.git.gitCommonDir)
   const held = inspectLock(lock, site.identity)
-  if (held.held === 'alive') {
-    process.kill(held.owner.pid, 'SIGTERM')
-    while (site.identity.isAlive(held.owner.pid, held.owner.pid_started)) await delay(50)
-  }
+  if (held.held === 'alive') await stopSupervisor(site, held.owner, force)
   const running = (await knownRuns(site)).filter(isRunning).map(({ change }) => change)
   const said: string[] = []
   for (const change of running) said.push((await stopLoop(site, { change, force })).message)

@@ -1,5 +1,5 @@
 // Somebody who wants the target broken: gates and agents that move refs, trees and objects that go away, work that changes while it is gated.
-import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ralph, start } from './harness.ts'
@@ -60,6 +60,26 @@ it('I1 Q1: an agent that puts something where landed work goes, or moves what la
     'the agent moved ralph-landed/main; it is back',
   )
   expect(at.git('log', '--format=%s', 'main..refs/ralph-landed/main')).toBe('The change d\nThe change c')
+})
+
+it('I6 I8: a worktree of the user’s that is moved away meanwhile is there when it comes back, with what is staged in it; a wish with a number of its own does not break the journal', async () => {
+  const at = project({ a: '' }, 1)
+  const [mine, away] = [join(at.root, 'mine'), join(at.root, 'away')]
+  at.git('worktree', 'add', '-q', '--detach', mine)
+  at.git('-C', mine, 'commit', '-q', '--allow-empty', '-m', 'on no branch')
+  writeFileSync(join(mine, 'staged.txt'), 'of the user\n')
+  at.git('-C', mine, 'add', 'staged.txt')
+  renameSync(mine, away)
+  mkdirSync(join(at.repo, '.git/ralph/queue/wishes'), { recursive: true })
+  const wish = { type: 'entry.first', change: 'a', seq: 'many', v: 2, time: 5 }
+  writeFileSync(join(at.repo, '.git/ralph/queue/wishes/1.json'), JSON.stringify(wish))
+  const done = await ralph(at, ['up', '--json', ...at.args])
+  expect([done.code, done.stderr, landedOf(done)]).toEqual([0, '', ['a']])
+  expect((await report(at)).entries).toMatchObject([{ state: 'landed' }])
+  expect(at.git('worktree', 'list')).not.toContain('--landing')
+  renameSync(away, mine)
+  expect(at.git('-C', mine, 'log', '-1', '--format=%s')).toBe('on no branch')
+  expect(at.git('-C', mine, 'status', '--porcelain')).toBe('A  staged.txt')
 })
 
 it('Q24 Q25 I3: while its gates run a plan is edited, a change is taken out, its landing tree is removed: none of them lands, and what is mended does', async () => {

@@ -89,6 +89,9 @@ it('up --dry-run says what would run, in which order, with which gates, into whi
   ])
     expect((await ralph(at, ['up', '--dry-run', ...wrong, ...at.args])).code).toBe(2)
   expect(everything()).toEqual(before)
+  at.write('openspec/changes/c/.openspec.yaml', 'depends_on: [b\n')
+  const torn = await ralph(at, ['up', '--dry-run', ...at.args])
+  expect([torn.code, torn.stderr]).toEqual([2, expect.stringContaining('c/.openspec.yaml is no YAML')])
   // Where there is no queue yet none is made.
   const fresh = project({ a: '' }, 1)
   const first = await ralph(fresh, ['up', '--dry-run', ...fresh.args])

@@ -115,13 +115,14 @@ it('stop --force of one loop beside the queue parks it: the queue does not take 
   expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
 })
 
-it('stop --all --force, and a look at what it killed: the next ralph up goes on with it', async () => {
+it('stop --all --force, and a look at what it killed, the suspended ralph up too: the next ralph up goes on with it', async () => {
   const at = project({ a: 'until [ -f "$HOME/go" ]; do sleep 0.05; done' }, 1)
   const running = start(at, ['up', '--json', ...at.args])
   await running.seen((out) => out.includes('loop.spawned'))
   while ((await report(at)).entries.some(({ attempt }) => attempt === 0));
+  running.child.kill('SIGSTOP')
   expect((await ralph(at, ['stop', '--all', '--force'])).code).toBe(0)
-  await running.ended
+  expect((await running.ended).signal).toBe('SIGKILL')
   // It writes the death down.
   expect((await ralph(at, ['status', 'a'])).stdout).toContain('died')
   expect((await report(at)).entries).toMatchObject([{ state: 'waiting', why: 'its loop was killed' }])

@@ -7,7 +7,7 @@ import { events, landedTree, picture, project, report } from './queue-kit.ts'
 
 describe('ralph up', () => {
   it('Q2: six changes, three at once: a conflict is resolved, a dependency begins at what landed, a red merge and a failed loop are parked, the checkout is untouched', async () => {
-    const resolving = `case "$prompt" in *"Put two changes together"*) printf 'of c\\nof d\\n' > shared.txt; echo '<promise>COMPLETE</promise>'; exit;; esac\n`
+    const resolving = `case "$prompt" in *"Put two changes together"*) echo "$prompt" > "$HOME/asked"; printf 'of c\\nof d\\n' > shared.txt; echo '<promise>COMPLETE</promise>'; exit;; esac\n`
     // So that each time the same one comes first.
     const whenLanded = (path: string): string =>
       `[ "$RALPH_STORY" != 3 ] || until git cat-file -e "refs/ralph-landed/main:${path}" 2> /dev/null; do sleep 0.05; done\n`
@@ -54,6 +54,10 @@ describe('ralph up', () => {
     expect(main).toBe(at.git('rev-parse', 'HEAD'))
     const show = (path: string): string => at.git('show', `refs/ralph-landed/main:${path}`)
     expect(show('shared.txt')).toBe('of c\nof d')
+    // The plans of what landed there, and of no change whose path has a c in it.
+    expect(at.read('../home/asked')).toContain(
+      'Its plans: openspec/changes/c/proposal.md, openspec/changes/c/tasks.md.\n',
+    )
     for (const name of ['a', 'b', 'c', 'd']) expect(show(`work/${name}.txt`)).toContain('3')
     expect(landedTree(at)).not.toMatch(/two\.txt|work\/[ef]\.txt/)
     // Uncommitted files are in the way of nothing that landed: the checkout follows when it is told to.

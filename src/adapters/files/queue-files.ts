@@ -102,7 +102,11 @@ export function takeWishes({ wishes }: QueuePaths, take: (body: QueueBody) => vo
     const file = join(wishes, name)
     const body = readJson(readNow(file, 'utf8'))
     const probe = queueEventSchema().safeParse({ ...(body as object), v: 1, seq: 1, time: '' })
-    if (probe.success && wished.has(probe.data.type)) take(body as QueueBody)
+    // Its number and its time are the queue's to give.
+    if (probe.success && wished.has(probe.data.type)) {
+      const { v: _, seq: __, time: ___, ...asked } = probe.data
+      take(asked)
+    }
     rmSync(file, { force: true })
   }
 }

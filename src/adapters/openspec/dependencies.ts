@@ -17,7 +17,7 @@ export async function saidDependencies(root: string, change: string): Promise<re
   const text = ifThereNow(() => readNow(path, 'utf8'))
   if (text === undefined) return []
   const { parse } = await import('./yaml.ts')
-  const found = schema().safeParse(parseOr(parse, text) ?? {})
+  const found = schema().safeParse(parseOr(parse, text, path) ?? {})
   if (!found.success)
     throw new RalphError('spec_unreadable', `depends_on in ${path} is not a list of changes.`, {
       hint: 'Nothing was touched. For example: depends_on: [add-login]',
@@ -25,12 +25,19 @@ export async function saidDependencies(root: string, change: string): Promise<re
   return [...new Set([...(found.data.depends_on ?? []), ...(found.data.dependsOn ?? [])])]
 }
 
-/** YAML that cannot be read says nothing about dependencies; who reads the rest of it complains. */
-function parseOr(parse: (text: string) => unknown, text: string): unknown {
+/** YAML that cannot be read is not the same as one that names nobody. Where it does not speak of it, who reads the rest of it complains. */
+function parseOr(parse: (text: string) => unknown, text: string, path: string): unknown {
   try {
     return parse(text)
   } catch {
-    return undefined
+    if (!/depends_?on/i.test(text)) return undefined
+    throw new RalphError(
+      'spec_unreadable',
+      `${path} is no YAML that can be read, and it names dependencies.`,
+      {
+        hint: 'Nothing was touched. For example: depends_on: [add-login]',
+      },
+    )
   }
 }
 

@@ -43,9 +43,10 @@ export async function closeScratchTree(git: Git): Promise<void> {
   const made = existsSync(markOf(git)) ? await readFile(markOf(git), 'utf8') : ''
   if (made === dir) {
     await rm(dir, { recursive: true, force: true, maxRetries: 3 })
+    // Its own record alone: `worktree prune` would take those of the user's that are moved away or not mounted just now, with all that is staged there.
+    await git.run(['worktree', 'remove', '--force', '--force', dir], { accept: [128] })
     await rm(markOf(git), { force: true })
   }
-  await git.run(['worktree', 'prune'])
 }
 
 function markOf({ gitCommonDir }: Git): string {
