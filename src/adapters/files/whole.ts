@@ -206,7 +206,12 @@ export function fileMark(path: string): string {
 
 /** Empty while another change could still get the same time. */
 export function restingMark(stats: BigIntStats): string {
-  return Number(stats.ctimeMs) > Date.now() - 2500 ? '' : markOf(stats)
+  return isResting(Number(stats.ctimeNs) / 1e6) ? markOf(stats) : ''
+}
+
+/** Some file systems keep whole seconds, or two; where there is a part of a millisecond, the time is that of a tick, and the next is soon. */
+export function isResting(ctimeMs: number, nowMs = Date.now()): boolean {
+  return ctimeMs <= nowMs - (Number.isInteger(ctimeMs) ? 2500 : 250)
 }
 
 export function markOf({ ino, size, mtimeNs, ctimeNs }: BigIntStats): string {

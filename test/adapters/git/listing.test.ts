@@ -1,9 +1,12 @@
 // What is in a folder is read again when it may have changed, and only then.
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
+import { restingMark } from '../../../src/adapters/files/whole.ts'
+import type { Git } from '../../../src/adapters/git/git.ts'
+import { findWaysOut } from '../../../src/adapters/git/guard/ways-out.ts'
 import { listingOf } from '../../../src/adapters/git/tree/listing.ts'
 
 function folder(): string {
@@ -67,9 +70,31 @@ it('another folder of the same name is another', () => {
 
 it('a folder that was changed a moment ago is read again: the next change may bear the same time', () => {
   const place = folder()
-  const first = listed(place)
-  expect(listed(place)).not.toBe(first)
-  expect(listed(place)).toEqual(first)
+  const atOnce = statSync(place).ctimeMs + 20
+  const first = listed(place, atOnce)
+  expect(listed(place, atOnce)).not.toBe(first)
+  expect(listed(place, atOnce)).toEqual(first)
+})
+
+it('a link that an attempt put into a folder of refs that rested is found, and where it leads now', () => {
+  const place = folder()
+  const heads = join(place, 'refs/heads')
+  mkdirSync(heads, { recursive: true })
+  const git = { gitDir: place, gitCommonDir: place } as Git
+  const seen = (): object => {
+    while (restingMark(statSync(heads, { bigint: true })) === '');
+    // The second time from memory.
+    return [findWaysOut(git), findWaysOut(git)][1] ?? {}
+  }
+  expect(seen()).toEqual({})
+  symlinkSync('../../outside', join(heads, 'way'))
+  expect(findWaysOut(git)).toEqual({ 'refs/heads/way': '../../outside' })
+  expect(seen()).toEqual({ 'refs/heads/way': '../../outside' })
+  rmSync(join(heads, 'way'))
+  symlinkSync('../../elsewhere', join(heads, 'way'))
+  expect(findWaysOut(git)).toEqual({ 'refs/heads/way': '../../elsewhere' })
+  rmSync(join(heads, 'way'))
+  expect(findWaysOut(git)).toEqual({})
 })
 
 it('one that is gone, or is none, has no listing', () => {

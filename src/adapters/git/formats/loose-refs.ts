@@ -1,12 +1,11 @@
 // Refs that are files of their own, folder by folder: what was read is kept, and read again where it may have changed.
-import { lstatSync, readFileSync, readdirSync, readlinkSync, type Dirent } from 'node:fs'
+import { lstatSync, readFileSync, readdirSync, readlinkSync, type Dirent, type Stats } from 'node:fs'
 import type { RefName } from '../../../core/git-facts.ts'
-import { isMissing, restingMark } from '../../files/whole.ts'
+import { isMissing, isResting, restingMark } from '../../files/whole.ts'
 import { textOf } from './bytes.ts'
 
-/** A folder of refs as it was read, and when it need not be read again. One that is the same object has the same in it. */
+/** A folder of refs as it was read. One that is the same object has the same in it. */
 export interface Folder {
-  readonly mark: string
   readonly folders: readonly string[]
   readonly files: readonly LooseFile[]
   /** Of the files, by name: symbolic ones, and what only looks like a ref. */
@@ -23,7 +22,8 @@ interface LooseFile {
 
 type FileMark = Readonly<Record<'ino' | 'size' | 'mtimeMs' | 'ctimeMs', number>>
 
-const folders = new Map<string, Folder>()
+/** As long as they have this mark, nothing came or went. */
+const folders = new Map<string, { readonly mark: string; readonly folder: Folder }>()
 
 /** Into `found`, by their names; a kind that is one ref counts as a folder with that in it. */
 export function collectLoose(
@@ -43,13 +43,17 @@ export function collectLoose(
   const known = folders.get(key)
   const mark = restingMark(stats)
   const isSame = mark !== '' && known?.mark === mark
-  const seen = isSame ? (isThorough ? lookAgain(root, known) : known) : readFolder(root, name, mark, known)
-  folders.set(key, seen)
-  found.set(name, seen)
-  for (const inner of seen.folders) collectLoose(root, inner, found, isThorough)
+  const folder = isSame
+    ? isThorough
+      ? lookAgain(root, known.folder)
+      : known.folder
+    : readFolder(root, name, known?.folder)
+  folders.set(key, { mark, folder })
+  found.set(name, folder)
+  for (const inner of folder.folders) collectLoose(root, inner, found, isThorough)
 }
 
-function readFolder(root: string, name: string, mark: string, known: Folder | undefined): Folder {
+function readFolder(root: string, name: string, known: Folder | undefined): Folder {
   const before = new Map(known?.files.map((file) => [file.name, file]))
   const entries = entriesOf(placeOf(root, name))
   const inner = (entry: Dirent<Buffer>): string => `${name}/${entry.name.toString('latin1')}`
@@ -58,16 +62,22 @@ function readFolder(root: string, name: string, mark: string, known: Folder | un
   )
   const refs = files?.filter(isRefName).map((file) => looseFile(root, file, before.get(file))) ?? []
   const locks = files?.filter((file) => file.endsWith('.lock')).map((file) => `${root}/${textOf(file)}`)
-  return { ...withOdd(refs), mark, folders: inside?.filter(isRefName) ?? [], locks: locks ?? [] }
+  const now = { ...withOdd(refs), folders: inside?.filter(isRefName) ?? [], locks: locks ?? [] }
+  const isKnown = (['files', 'folders', 'locks'] as const).every((what) => isSame(known?.[what], now[what]))
+  return isKnown && known !== undefined ? known : now
+}
+
+function isSame(one: readonly unknown[] | undefined, other: readonly unknown[]): boolean {
+  return one?.length === other.length && other.every((each, at) => each === one[at])
 }
 
 /** Nothing came or went, but what is there may have been written to. */
 function lookAgain(root: string, known: Folder): Folder {
   const files = known.files.map((file) => looseFile(root, file.name, file))
-  return files.every((file, at) => file === known.files[at]) ? known : { ...known, ...withOdd(files) }
+  return isSame(known.files, files) ? known : { ...known, ...withOdd(files) }
 }
 
-const emptyFolder: Folder = { mark: '', folders: [], files: [], odd: [], locks: [] }
+const emptyFolder: Folder = { folders: [], files: [], odd: [], locks: [] }
 
 function withOdd(files: readonly LooseFile[]): Pick<Folder, 'files' | 'odd'> {
   return { files, odd: files.filter(({ hash }) => hash === '').map(({ name }) => name) }
@@ -85,9 +95,11 @@ function looseFile(root: string, name: string, before: LooseFile | undefined): L
     known.ino === stats.ino &&
     known.size === stats.size
   if (before !== undefined && isSame) return before
-  const isResting = stats?.isFile() === true && stats.ctimeMs <= Date.now() - 2500
+  const rests = stats?.isFile() === true && isResting(stats.ctimeMs)
+  const hash = readLoose(file, stats)
+  if (!rests && before !== undefined && known === undefined && before.hash === hash) return before
   const { ino = 0, size = 0, mtimeMs = 0, ctimeMs = 0 } = stats ?? {}
-  return { name, hash: readLoose(file), mark: isResting ? { ino, size, mtimeMs, ctimeMs } : undefined }
+  return { name, hash, mark: rests ? { ino, size, mtimeMs, ctimeMs } : undefined }
 }
 
 export function hashesIn(folder: Folder | undefined): ReadonlyMap<string, string> {
@@ -119,9 +131,9 @@ export function isRefName(name: string): boolean {
 }
 
 /** Undefined where there is none; empty for a symbolic one and for what is no ref. */
-export function readLoose(place: string | Buffer): string | undefined {
+export function readLoose(place: string | Buffer, stats?: Stats): string | undefined {
   try {
-    const kind = lstatSync(place, { throwIfNoEntry: false })
+    const kind = stats ?? lstatSync(place, { throwIfNoEntry: false })
     if (kind === undefined || kind.isDirectory()) return undefined
     if (kind.isSymbolicLink() && readlinkSync(place).startsWith('refs/')) return ''
     if (!kind.isFile() && !kind.isSymbolicLink()) return ''

@@ -2,25 +2,20 @@
 import { readdirSync, readlinkSync, statSync } from 'node:fs'
 import { relative } from 'node:path'
 import { rm } from '../../files/now.ts'
+import { restingMark } from '../../files/whole.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { onDisk } from '../tree/files.ts'
-import { statsOf } from '../tree/owner-access.ts'
+import { exactStatsOf } from '../tree/owner-access.ts'
 import { named, type Git } from '../git.ts'
 
 /** By their names in the common git directory, one char per byte: where each leads; empty for a pipe. */
 export function findWaysOut({ gitDir, gitCommonDir: common }: Git): Record<string, string> {
   const found: Record<string, string> = {}
   const walk = (folder: string, isWhole: boolean): void => {
-    const place = onDisk(common, folder)
-    if (statsOf(place)?.isDirectory() !== true) return
-    for (const entry of readdirSync(place, { withFileTypes: true, encoding: 'latin1' })) {
-      const name = folder === '' ? entry.name : `${folder}/${entry.name}`
-      if (entry.isDirectory()) {
-        if (isWhole) walk(name, true)
-      } else if (entry.isSymbolicLink())
-        found[name] = readlinkSync(onDisk(common, name), { encoding: 'latin1' })
-      else if (entry.isFIFO()) found[name] = ''
-    }
+    const { folders, out } = lookInto(onDisk(common, folder))
+    const within = (name: string): string => (folder === '' ? name : `${folder}/${name}`)
+    for (const [name, to] of out) found[within(name)] = to
+    if (isWhole) for (const name of folders) walk(within(name), true)
   }
   const own = Buffer.from(relative(common, gitDir)).toString('latin1')
   for (const root of new Set(['', own])) {
@@ -30,6 +25,39 @@ export function findWaysOut({ gitDir, gitCommonDir: common }: Git): Record<strin
     walk(root, false)
   }
   return found
+}
+
+interface Looked {
+  readonly mark: string
+  readonly folders: readonly string[]
+  /** By their names where each leads. */
+  readonly out: readonly (readonly [string, string])[]
+}
+
+/** A folder with thousands of refs in it seldom changes: what came or went would give it another time. */
+function lookInto(place: Buffer): Looked {
+  const stats = exactStatsOf(place)
+  if (stats?.isDirectory() !== true) return { mark: '', folders: [], out: [] }
+  const mark = restingMark(stats)
+  const key = place.toString('latin1')
+  const known = seen.get(key)
+  if (mark !== '' && known?.mark === mark) return known
+  const entries = readdirSync(place, { withFileTypes: true, encoding: 'latin1' })
+  const looked = {
+    mark,
+    folders: entries.filter((entry) => entry.isDirectory()).map(({ name }) => name),
+    out: entries
+      .filter((entry) => entry.isSymbolicLink() || entry.isFIFO())
+      .map((entry): [string, string] => [entry.name, entry.isFIFO() ? '' : leadsTo(place, entry.name)]),
+  }
+  if (mark !== '') seen.set(key, looked)
+  return looked
+}
+
+const seen = new Map<string, Looked>()
+
+function leadsTo(folder: Buffer, name: string): string {
+  return readlinkSync(Buffer.concat([folder, Buffer.from(`/${name}`, 'latin1')]), { encoding: 'latin1' })
 }
 
 /** Those that the attempt has made. What git itself writes as a link leads to a ref. */

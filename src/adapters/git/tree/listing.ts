@@ -1,5 +1,6 @@
 // What is in a folder besides plain files: read once, and again only when the folder itself has changed.
 import { readdirSync, type Dirent, type Stats } from 'node:fs'
+import { isResting } from '../../files/whole.ts'
 import { statsOf } from './owner-access.ts'
 
 /** Names in bytes (latin1). */
@@ -20,7 +21,7 @@ export function listingOf(place: Buffer | string, nowMs = Date.now()): Listing |
   listings.delete(key)
   const entries = entriesOf(place)
   const listing = entries && listed(entries)
-  if (stats?.isDirectory() === true && listing !== undefined && isResting(stats, nowMs)) {
+  if (stats?.isDirectory() === true && listing !== undefined && isLeft(stats, nowMs)) {
     const { ino, mtimeMs, ctimeMs } = stats
     if (listings.size >= mostFolders) listings.clear()
     listings.set(key, { ino, mtimeMs, ctimeMs, listing })
@@ -42,12 +43,9 @@ function isSame(known: Known, stats: Stats): boolean {
 }
 
 /** What changes it later changes its time as well: two changes in one tick of a clock would look like one. Windows does not keep that time everywhere. */
-function isResting({ mtimeMs, ctimeMs }: Stats, nowMs: number): boolean {
-  return process.platform !== 'win32' && Math.max(mtimeMs, ctimeMs) < nowMs - tickMs
+function isLeft({ mtimeMs, ctimeMs }: Stats, nowMs: number): boolean {
+  return process.platform !== 'win32' && isResting(Math.max(mtimeMs, ctimeMs), nowMs)
 }
-
-/** Some file systems keep whole seconds, or every other one. */
-const tickMs = 2500
 
 function listed(entries: readonly Dirent<Buffer>[]): Listing {
   const folders: string[] = []
