@@ -33,7 +33,7 @@ import {
   strayPaths,
   takeOnly,
 } from '../adapters/git/landing/scratch.ts'
-import { landingRefs, putBackOnto } from '../adapters/git/landing/put-back.ts'
+import { beforeGate, holdGone, putBackOnto } from '../adapters/git/landing/put-back.ts'
 import { hasWritten } from '../adapters/git/refs/ledger.ts'
 import { closeRefs, refusedRef } from '../adapters/git/refs/watch.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
@@ -63,6 +63,8 @@ export interface LandingOptions {
   readonly land: 'squash' | 'merge'
   readonly setUp: SetUp
   readonly onSetUp: (change: string, done: SetUpDone) => void
+  /** What went from the user's refs while a gate ran. */
+  readonly onHeld: (change: string, told: readonly string[]) => void
   /** What makes generated files anew, by path or glob; as the user has it, whatever a change makes of ralph.yaml. */
   readonly regenerate: Readonly<Record<string, string>>
   /** For one gate, and for the set-up. */
@@ -97,9 +99,11 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       hasOwnTemp: true,
       ...kept,
     })
-    const before = await landingRefs(git)
+    const before = await beforeGate(git)
     const result = await leavingNoWayOut(tree, () => gates.check(command, env, stop, logOf(change)))
-    const moved = commit === undefined ? '' : await putBackOnto(git, commit, before)
+    const moved = commit === undefined ? '' : await putBackOnto(git, commit, before.refs)
+    const held = await holdGone(git, change, before)
+    if (held.length > 0) options.onHeld(change, held)
     if (moved !== '')
       return { ...result, outcome: 'failed', outputTail: moved, failure: { what: moved, message: [] } }
     const refused = result.outcome === 'failed' ? refusedRef(result.outputTail) : undefined

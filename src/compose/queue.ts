@@ -121,6 +121,7 @@ async function withQueue<T>(
         land: request.land,
         setUp: request.setUp,
         onSetUp: (change, done) => queue.tell({ type: 'tree.set_up', change, for: 'landing', ...done }),
+        onHeld: (change, told) => queue.tell({ type: 'refs.held', change, told: [...told] }),
         regenerate: request.regenerate,
         timeoutMs: request.gateTimeoutMs,
         caging,

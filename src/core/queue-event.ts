@@ -99,6 +99,8 @@ const bodies = () =>
       run: z.string().optional(),
       ...setUpSchema.shape,
     }),
+    /** What went from a branch, a tag or the stash while a gate ran, and nobody can tell by whose hand: where it is kept, a sentence each. */
+    z.object({ type: z.literal('refs.held'), change, told: z.array(z.string()) }),
     /** Generated files that both sides changed, made anew by the user's command. */
     z.object({ type: z.literal('candidate.regenerated'), change, paths: z.array(z.string()) }),
     /** What is wrong with how an agent put both sides together; none: it goes on. */

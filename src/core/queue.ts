@@ -188,6 +188,7 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
     case 'candidate.conflicted':
     case 'candidate.regenerated':
     case 'tree.set_up':
+    case 'refs.held':
     case 'resolution.judged':
     case 'candidate.built':
     case 'candidate.gated':
@@ -371,6 +372,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
       }
     }
     case 'candidate.regenerated':
+    case 'refs.held':
       return entry
     case 'tree.set_up':
       return event.run === undefined ? entry : { ...entry, readyRun: event.run }

@@ -124,10 +124,24 @@ it('I1 I2: a gate whose git is not ralph’s to watch and that moves the target 
     'gate.sh',
     `#!/bin/sh
 unset GIT_CONFIG_PARAMETERS
-case $PWD in *--landing) [ -f work/a.txt ] && git update-ref refs/heads/main HEAD && git branch also;; esac; exit 0
+case $PWD in *--landing) [ -f work/a.txt ] && git update-ref refs/heads/main HEAD && git branch also
+git branch -q -D mine; git stash drop -q 2> /dev/null;; esac; exit 0
 `,
   )
-  expect((await ralph(at, ['up', ...at.args, '--verify', gate])).code).toBe(3)
+  const mine = at.git('commit-tree', '-p', 'main', '-m', 'of the user', 'main^{tree}')
+  at.git('branch', 'mine', mine)
+  at.write('shared.txt', 'put aside\n')
+  at.git('stash', 'push', '-q', '-m', 'for later')
+  const stashed = at.git('rev-parse', 'stash')
+  const done = await ralph(at, ['up', ...at.args, '--verify', gate])
+  expect([done.code, done.stdout]).toEqual([
+    3,
+    expect.stringMatching(
+      /a: mine was deleted while a gate ran, and [^]* kept as refs\/ralph\/a\/moved[^]*“On main: for later” was dropped/,
+    ),
+  ])
+  const held = at.git('for-each-ref', '--format=%(objectname)', 'refs/ralph/a/moved/0/beside')
+  expect(held.split('\n').toSorted()).toEqual([mine, stashed].toSorted())
   const [entry] = (await report(at)).entries
   expect(entry).toMatchObject({
     state: 'parked',

@@ -45,6 +45,8 @@ function wordsOf(event: QueueEvent): string {
       return `▸ ${event.change}: its loop runs`
     case 'tree.set_up':
       return `  ${event.change}: ${event.for === 'landing' ? 'to land it, ' : ''}${setUpWords(event)}`
+    case 'refs.held':
+      return event.told.map((line) => `! ${event.change}: ${line}`).join('\n')
     case 'loop.ended':
       return event.is_short
         ? `○ ${event.change}: its share of the budget is used up`
