@@ -13,10 +13,10 @@ const env = { ...process.env, OPENSPEC_TELEMETRY: '0', OPENSPEC_NO_UPDATE_CHECK:
 // The checks ask nobody: each Node would read the certificates first, for longer than many of them need.
 const { NODE_EXTRA_CA_CERTS: _, ...offline } = env
 
-async function run(label, file, args) {
+function run(label, file, args, more = {}) {
   console.log(`\n▸ ${label}`)
-  const child = spawn(file, args, { cwd: root, stdio: 'inherit', env })
-  return (await endOf(child)) === 0
+  const child = spawn(file, args, { cwd: root, stdio: 'inherit', env: { ...env, ...more } })
+  return { pid: child.pid, ended: endOf(child) }
 }
 
 /** Its exit code. */
@@ -50,9 +50,11 @@ async function check(label, file, args) {
   }
 }
 
-// For the e2e tests, from the network or npm's cache: both are waited for more than worked with.
-const agents = checksOnly ? undefined : run('real agents', process.execPath, ['scripts/install-agents.mjs'])
 const built = check('build', process.execPath, ['scripts/build.mjs'])
+// What all tests wait for has both cores for itself.
+if (!checksOnly) await built
+// From the network or npm's cache: the tests that need them wait for them (test/model-stub/real-agents.ts).
+const agents = checksOnly ? undefined : run('real agents', process.execPath, ['scripts/install-agents.mjs'])
 // Beside the tests, which need the program alone, and wait for processes often enough.
 const others = [
   check('types', bin('tsc'), []),
@@ -63,19 +65,13 @@ const others = [
   check('schemas up to date', bin('tsx'), ['scripts/schemas.ts', '--check']),
   check('specs', bin('openspec'), ['validate', '--specs', '--strict']),
 ]
-await built
 
 if (!checksOnly) {
-  await agents
   const report = join(root, 'node_modules', '.cache', 'vitest-report.json')
   mkdirSync(dirname(report), { recursive: true })
-  const ok = await run('tests', bin('vitest'), [
-    'run',
-    '--reporter=default',
-    '--reporter=json',
-    '--reporter=./test/second-try.ts',
-    `--outputFile.json=${report}`,
-  ])
+  const reporters = ['default', 'json', './test/second-try.ts'].map((name) => `--reporter=${name}`)
+  const args = ['run', ...reporters, `--outputFile.json=${report}`]
+  const code = await run('tests', bin('vitest'), args, { RALPH_TEST_INSTALLING: String(agents?.pid) }).ended
   const counts = existsSync(report) ? JSON.parse(readFileSync(report, 'utf8')) : undefined
   passed += counts?.numPassedTests ?? 0
   failed += counts?.numFailedTests ?? 0
@@ -86,7 +82,7 @@ if (!checksOnly) {
     failed += unprovedHere.length
   }
   // A suite that could not even be loaded fails no test, but fails the run.
-  if (!ok && (counts?.numFailedTests ?? 0) === 0) failed += 1
+  if (code !== 0 && (counts?.numFailedTests ?? 0) === 0) failed += 1
 }
 
 await Promise.all(others)

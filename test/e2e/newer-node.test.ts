@@ -3,6 +3,8 @@ import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test } from 'vitest'
+// For what it waits for: this Node is installed beside the real agents.
+import '../model-stub/real-agents.ts'
 import { goodAgent, program, scratch, tasksOf } from './harness.ts'
 
 const cache = resolve(import.meta.dirname, '../../.cache/agents')

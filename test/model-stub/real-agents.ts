@@ -2,11 +2,28 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 export type RealAgent = 'claude' | 'codex' | 'opencode' | 'gemini'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+
+await installed()
+
+/** `npm test` begins the tests while it still installs: resolves when that has ended. */
+async function installed(): Promise<void> {
+  const pid = Number(process.env['RALPH_TEST_INSTALLING'])
+  while (pid > 0 && isThere(pid)) await setTimeout(100)
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
 
 /** Installs Claude Code or Codex when it is not there. The folder for PATH, or why there is none. */
 export function realAgent(name: RealAgent): { readonly bin: string; readonly missing: string } {
