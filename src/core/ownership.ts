@@ -158,6 +158,16 @@ export function ownerOfStash(hash: string, { writes }: Ledger): Owner {
   return writes.find(({ ref, to }) => ref === 'refs/stash' && to === hash)?.by ?? 'user'
 }
 
+/** Of a merge, a rebase, a bisect … that stands between two commands in this work tree: by the commands that begin one. */
+export function ownerOfOperation(worktree: string, { commands }: Ledger): Owner {
+  const begins = /^(?:merge|pull|rebase|am|cherry-pick|revert|bisect)/
+  const begun = commands.find(
+    ({ argv: [verb = ''], within = '', worktree: tree }) =>
+      tree === worktree && (begins.test(verb) || begins.test(within)),
+  )
+  return begun?.by ?? 'user'
+}
+
 /** Of entries that are gone: git reports no ref for a drop, so that only the commands tell. */
 export function dropperOfStashes({ writes, commands }: Ledger): Owner {
   const deleted = writes.find(({ ref, to }) => ref === 'refs/stash' && to === undefined)

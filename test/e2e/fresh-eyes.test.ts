@@ -4,6 +4,7 @@ import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -155,6 +156,35 @@ describe('links that appear in place of the state file', () => {
       expect(at.state().status).toBe('stuck')
     },
   )
+})
+
+test.for([
+  { git: 'git', said: 'the agent left a bisect half done; it was ended' },
+  // As a person's: nobody watches it.
+  { git: 'env -i PATH="$PATH" git', said: 'a bisect was begun while the agent worked, not by the agent' },
+])(
+  'O12, G21: what $git leaves half done is ended, and blamed on nobody who has not begun it',
+  async ({ git, said }) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = `cat > /dev/null; ${git} bisect start > /dev/null; ${complete}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent])
+    expect([end.code, existsSync(join(at.repo, '.git/BISECT_LOG'))]).toEqual([0, false])
+    expect(end.stderr.replaceAll(/\s+/g, ' ')).toContain(said)
+    const kept = join(at.repo, '.git/ralph/checkpoints/demo/half-done')
+    const [folder = ''] = readdirSync(kept)
+    expect(readFileSync(join(kept, folder, 'BISECT_LOG'), 'utf8')).toContain('git bisect start')
+  },
+)
+
+test('O10: a folder in the place of HEAD or of the index is moved aside and told, and the loop goes on', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('mine.txt', 'of the user\n')
+  const agent = `rm .git/HEAD .git/index; mkdir .git/HEAD .git/index; echo x > .git/index/notes; ${complete}`
+  const end = await ralph(at, [...loop(agent), '--on-complete', 'cleanup'])
+  const said = end.stderr.replaceAll(/\s+/g, ' ')
+  const [, aside = ''] = /index was a folder, where git needs a file; it was moved to (\S+)/.exec(said) ?? []
+  expect([end.code, readFileSync(join(aside, 'notes'), 'utf8')]).toEqual([0, 'x\n'])
+  expect(at.git('status', '--porcelain', '--', 'mine.txt')).toBe('?? mine.txt')
 })
 
 test('O15: an agent that leaves a pipe where git reads: no command hangs, and the file is back', async () => {

@@ -1,5 +1,5 @@
 // Whose settings are they? What an agent writes into ralph.yaml, the git directory or a gate's script takes effect for nobody until the user agreed.
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Finished, Scratch } from './harness.ts'
@@ -311,6 +311,24 @@ describe('O10, M3: what git would obey later', () => {
     expect(end.stdout).toMatch(/note: #1 changed what git runs: \.husky\/_\/pre-commit/)
   })
 })
+
+test.each([complete, failing])(
+  'O10: a hook that a link leads to, in the work tree or elsewhere, is told: %s',
+  async (end) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const elsewhere = at.script('elsewhere.sh', '#!/bin/sh\n')
+    at.write('scripts/check', '#!/bin/sh\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'a script')
+    symlinkSync('../../scripts/check', join(at.repo, '.git/hooks/pre-push'))
+    symlinkSync(elsewhere, join(at.repo, '.git/hooks/post-merge'))
+    const agent = `cat > /dev/null; echo x >> scripts/check; echo x >> '${elsewhere}'; ${end}`
+    const { stderr } = await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
+    const [, names = ''] = /#1 changed what git runs: (.*)/.exec(stderr) ?? []
+    // In the work tree a failed attempt is undone.
+    expect(names.split(', ').toSorted()).toEqual(end === failing ? [elsewhere] : [elsewhere, 'scripts/check'])
+  },
+)
 
 describe('O10, L: what a gate runs', () => {
   test.each([

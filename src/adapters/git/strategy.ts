@@ -158,7 +158,7 @@ async function save(
 
 export async function restore(store: Store): Promise<{ commit: string; isWhole: boolean }> {
   const snapshot = await requireSnapshot(store)
-  const { beside } = store.memory()
+  const { beside, attempt } = store.memory()
   const holder = keptAs(store)
   const isWhole = await store.operate({ op: 'restore', commit: snapshot.commit }, async () => {
     const isBack = await restoreSnapshot(store, snapshot, holder)
@@ -167,6 +167,7 @@ export async function restore(store: Store): Promise<{ commit: string; isWhole: 
     await settled(store, [...beside, ...(store.memory().pending?.beside ?? [])], snapshot.commit)
     return isBack
   })
+  if (attempt !== undefined) await tellObeyed(store, snapshot, attempt)
   return { commit: snapshot.commit, isWhole }
 }
 

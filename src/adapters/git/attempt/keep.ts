@@ -2,6 +2,7 @@
 // Long because an attempt is kept in one go: each step needs what the one before it found.
 import { join } from 'node:path'
 import { once } from '../../../core/once.ts'
+import { ownerOfOperation } from '../../../core/ownership.ts'
 import { headWords } from '../../../core/ownership-tree.ts'
 import type { KeptAttempt } from '../../../ports.ts'
 import { putBackAliases, readAliases } from '../refs/aliases.ts'
@@ -17,7 +18,7 @@ import { keptOut, lookAtKeptOut } from '../tree/kept-out.ts'
 import { leftOut } from '../refs/work-left-out.ts'
 import { mendRepository } from '../guard/mend.ts'
 import { privateAgain } from '../tree/modes.ts'
-import { autostashes, endOperations, operationsInProgress } from '../start/operations.ts'
+import { autostashes, endOperations, halfDoneFolder, operationsInProgress } from '../start/operations.ts'
 import { putBackOpened } from '../tree/owner-access.ts'
 import { readLedger } from '../refs/ledger.ts'
 import { missingObjects } from '../refs/pins.ts'
@@ -77,7 +78,7 @@ async function keepWhole(
     moved: all.moved.filter(({ from }) => !gone.has(from)),
     deleted: all.deleted.filter(({ from }) => !gone.has(from)),
   }
-  const halfDone = operationsInProgress(git.gitDir)
+  const begun = operationsInProgress(git.gitDir)
   const stripped = unfit === '' ? await keepBytes(store, snapshot, seen, paths) : []
   const elsewhere = findMoved(store, snapshot, [...paths, ...ignored])
   const { tree, left } = await withHidden(store, snapshot, seen, ignored, elsewhere)
@@ -114,7 +115,7 @@ async function keepWhole(
   const reunion = why === '' ? planned : { ...apart, refused: why }
 
   async function whyNot(): Promise<string> {
-    const conflicts = halfDone.length > 0 ? await conflictsIn(git) : ''
+    const conflicts = begun.length > 0 ? await conflictsIn(git) : ''
     if (conflicts !== '') return conflicts
     const unfitting = inside.refused || (await whyUnfit(store, attemptIndex(store), { paths, unfit }))
     if (unfitting !== '') return unfitting
@@ -160,7 +161,8 @@ async function keepWhole(
   ])
   if (head.ref !== snapshot.head.ref || head.ref === undefined)
     await leaveFor(store, snapshot.head, `after attempt ${n}`)
-  await endOperations(git.gitDir)
+  const halfDone = { names: begun, by: ownerOfOperation(git.worktree, ledger), aside: halfDoneFolder(store) }
+  await endOperations(git.gitDir, halfDone.aside)
   const standing = await removeTrees(git, trees)
   const away = changes.created.filter(({ name }) => !standing.some(({ branch }) => branch === name))
   // Apart from what comes back: a branch `a` and a branch `a/b` cannot be there together.

@@ -1,7 +1,7 @@
 // What the user is told of an attempt that was kept: what its agent did beside its work, and what others did meanwhile.
 import type { KeptAttempt } from '../../../ports.ts'
 import { named } from '../git.ts'
-import type { Ledger } from '../../../core/ownership.ts'
+import type { Ledger, Owner } from '../../../core/ownership.ts'
 
 import { staleWords, type MovedLock } from '../guard/stale-locks.ts'
 import { aliasesTold, withoutAliases } from '../refs/aliases.ts'
@@ -16,6 +16,13 @@ import type { Store } from '../store.ts'
 import { deepWarnings } from '../tree/unseen.ts'
 
 /** What a keep has found and done. */
+/** Operations of git's that were ended. */
+interface HalfDone {
+  readonly names: readonly string[]
+  readonly by: Owner
+  readonly aside: string
+}
+
 interface Found {
   readonly ref: string
   /** Where the agent's versions of refs are kept. */
@@ -29,7 +36,7 @@ interface Found {
   readonly were: readonly { readonly from: string }[]
   readonly stashes: StashPlan
   readonly besideBack: number
-  readonly halfDone: readonly string[]
+  readonly halfDone: HalfDone
   readonly trees: readonly MadeTree[]
   readonly standing: readonly MadeTree[]
   readonly inside: readonly string[]
@@ -111,7 +118,7 @@ function told(
   store: Store,
   changes: RefChanges,
   stashes: StashPlan,
-  halfDone: readonly string[],
+  halfDone: HalfDone,
   aside: (name: string) => string,
 ): string[] {
   const branch = `refs/heads/ralph/${store.change}`
@@ -131,7 +138,11 @@ function told(
       ({ hash, message }) =>
         `the agent stashed work (${message}); it is kept: ${store.git.typed} stash apply ${hash}`,
     ),
-    ...halfDone.map((name) => `the agent left a ${name} half done; it was ended`),
+    ...halfDone.names.map((name) =>
+      halfDone.by === 'user'
+        ? `a ${name} was begun while the agent worked, not by the agent as far as ralph can tell, and was half done; it was ended. What git had noted of it is in ${halfDone.aside}`
+        : `the ${halfDone.by} left a ${name} half done; it was ended`,
+    ),
   ]
 }
 

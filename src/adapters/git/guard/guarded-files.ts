@@ -51,7 +51,10 @@ export function findGuarded(git: Git, hooksPath: string | undefined): Guarded {
   return found
 }
 
-/** Files of the work tree that the user's git runs or reads as settings: they are the work's own, and are only told. By path, with their hashes. */
+/**
+ * Files outside of the git directory that the user's git runs or reads as settings: of the work tree, where they are the work's own, and
+ * elsewhere, where a link among the hooks leads. They are only told. By path, with their hashes.
+ */
 export function findObeyed(
   git: Git,
   hooksPath: string | undefined,
@@ -60,7 +63,7 @@ export function findObeyed(
   const { worktree, gitCommonDir: common } = git
   const found: Record<string, string> = {}
   const walk = (path: string): void => {
-    const place = onDisk(worktree, path)
+    const place = path.startsWith('/') ? Buffer.from(path, 'latin1') : onDisk(worktree, path)
     const stats = statsOf(place)
     if (stats?.isDirectory() === true)
       for (const child of readdirSync(place, { encoding: 'latin1' })) walk(`${path}/${child}`)
@@ -74,7 +77,26 @@ export function findObeyed(
     const path = inside(worktree, root)
     if (path !== '' && inside(common, root) === '' && root !== common) walk(path)
   }
+  for (const target of linkedFiles(common)) {
+    if (inside(common, target) !== '') continue
+    const path = inside(worktree, target) || Buffer.from(target).toString('latin1')
+    if (found[path] === undefined) walk(path)
+  }
   return found
+}
+
+/** Where the links among hooks and info/ lead; of a folder that is one itself, the files in it. */
+function linkedFiles(common: string): string[] {
+  return ['hooks', 'info'].flatMap((name) => {
+    const folder = join(common, name)
+    if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return []
+    const isLink = linkAt(Buffer.from(folder)) !== undefined
+    return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
+      const file = join(folder, entry.name)
+      if (!isLink && !entry.isSymbolicLink()) return []
+      return statSync(file, { throwIfNoEntry: false })?.isFile() === true ? [realpathSync(file)] : []
+    })
+  })
 }
 
 /** And of each submodule's repository below `modules/`. */

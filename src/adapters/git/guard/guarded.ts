@@ -96,7 +96,7 @@ function isNewModules(before: Guarded, name: string, now: GuardedFile | undefine
 const ofClone =
   /^(core\.(bare|filemode|logallrefupdates|ignorecase|precomposeunicode|symlinks)|extensions\.(objectformat|refstorage))$/
 
-/** After a checkpoint: hooks and included settings in the work tree, ignored ones too, that are not what they were. */
+/** After a checkpoint or a revert: hooks and included settings outside of the git directory, ignored ones too, that are not what they were. */
 export async function tellObeyed(store: Store, snapshot: Snapshot, n: number): Promise<void> {
   const { obeyed: before, hooks_path: hooksPath, included } = snapshot
   const now = findObeyed(store.git, hooksPath, included)

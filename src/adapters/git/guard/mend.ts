@@ -1,6 +1,7 @@
 // Makes a repository usable again that an agent has broken, and git obey the user alone: permissions, HEAD, settings, hooks, info/.
-import { existsSync, mkdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, lstatSync, mkdirSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { rename } from '../../files/now.ts'
 import { writeDurably } from '../../files/whole.ts'
 import { bytesOf } from '../formats/bytes.ts'
 import { insistOnConversions } from '../tree/conversions.ts'
@@ -12,7 +13,7 @@ import { headText } from '../formats/ref-files.ts'
 import { removePath } from '../tree/remove.ts'
 import { exempt } from '../tree/scan.ts'
 import { findUnseen } from '../tree/unseen.ts'
-import type { Store } from '../store.ts'
+import { timeName, type Store } from '../store.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 
 /** Before any git command after attempt `n`. Says what it did; of settings, hooks and info/ that is told when the attempt is settled. */
@@ -22,6 +23,7 @@ export async function mendRepository(store: Store, snapshot: Snapshot, n: number
   const mended = [
     ...pipes,
     ...(await removeWaysOut(store.git, snapshot)),
+    ...(await moveFolders(store)),
     ...mendRefs(store),
     ...(await mendHead(store, snapshot)),
     ...(await putBackGuarded(store, snapshot, n)),
@@ -41,6 +43,26 @@ async function removePipes(store: Store, snapshot: Snapshot): Promise<string[]> 
     (path) => `${named(path)} was a pipe, a socket or a device, which git cannot read; it was removed`,
   )
 }
+
+/** Where git has a file it can neither read nor replace a folder; what lies in it may be somebody's. */
+async function moveFolders(store: Store): Promise<string[]> {
+  const { git, folder } = store
+  const places = [
+    ...[...onesOwn, 'index'].map((name) => join(git.gitDir, name)),
+    join(git.gitCommonDir, 'packed-refs'),
+  ]
+  const moved = []
+  for (const place of places) {
+    if (lstatSync(place, { throwIfNoEntry: false })?.isDirectory() !== true) continue
+    const aside = join(folder, 'folders', `${timeName(store)}-${basename(place)}`)
+    mkdirSync(dirname(aside), { recursive: true })
+    await rename(place, aside)
+    moved.push(`${place} was a folder, where git needs a file; it was moved to ${aside}`)
+  }
+  return moved
+}
+
+const onesOwn = ['HEAD', 'ORIG_HEAD', 'FETCH_HEAD', 'COMMIT_EDITMSG', 'MERGE_HEAD', 'MERGE_MSG']
 
 /** Without the folder git takes the place for no repository; the refs themselves are sorted by whose deed it was. */
 function mendRefs({ git }: Store): string[] {

@@ -1,10 +1,11 @@
 // Half-done git operations: merges, rebases, picks and bisects that stand between two commands.
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
-import { readdir, rm } from '../../files/now.ts'
+import { mkdir, readdir, rename, rm } from '../../files/now.ts'
 import { readIfThere } from '../../files/whole.ts'
 import { RalphError } from '../../../core/error.ts'
 import type { Git } from '../git.ts'
+import { timeName, type Store } from '../store.ts'
 
 /** Names of what is in progress, for a person. */
 export function operationsInProgress(gitDir: string): string[] {
@@ -47,11 +48,23 @@ export function howToEnd(typed: string, name: string): string {
   return verb === 'bisect' ? `${typed} bisect reset` : `${typed} ${verb} --continue or --abort`
 }
 
-/** Forgets them, as `--quit` does: HEAD, index and files are put right by the revert. */
-export async function endOperations(gitDir: string): Promise<void> {
+/**
+ * Forgets them, as `--quit` does: HEAD, index and files are put right by the revert. What git had noted of them (the list of a rebase, a
+ * message, the steps of a bisect) is moved to `aside`: it may be a person's.
+ */
+export async function endOperations(gitDir: string, aside?: string): Promise<void> {
   const there = await readdir(gitDir)
   const left = stateFiles.filter((file) => there.includes(file))
-  for (const file of left) await rm(join(gitDir, file), { recursive: true, force: true })
+  if (left.length > 0 && aside !== undefined) await mkdir(aside, { recursive: true })
+  for (const file of left)
+    await (aside === undefined
+      ? rm(join(gitDir, file), { recursive: true, force: true })
+      : rename(join(gitDir, file), join(aside, file)))
+}
+
+/** Where what git had noted of one that was ended is kept: each time another. */
+export function halfDoneFolder(store: Store): string {
+  return join(store.folder, 'half-done', timeName(store))
 }
 
 /** Work that a rebase or merge put aside, and that would be lost with its state files. */

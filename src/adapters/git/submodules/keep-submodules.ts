@@ -6,7 +6,7 @@ import { named, shown, type Git } from '../git.ts'
 import { attemptIndex, attemptTree, withHidden } from '../attempt/attempt-tree.ts'
 import { mendRepository } from '../guard/mend.ts'
 import { putBackOpened } from '../tree/owner-access.ts'
-import { endOperations, operationsInProgress } from '../start/operations.ts'
+import { endOperations, halfDoneFolder, operationsInProgress } from '../start/operations.ts'
 import { missingObjects } from '../refs/pins.ts'
 import { compareRefs, moveRefs, readRefs, shortRef } from '../refs/refs.ts'
 import { whyUnfit } from '../tree/required-filters.ts'
@@ -70,7 +70,8 @@ async function keepInside(
   const { tree: seen, ignored, opened, paths, unfit } = await attemptTree(inner, snapshot, true)
   const { tree } = await withHidden(inner, snapshot, seen, ignored)
   putBackOpened(opened)
-  await endHalfDone(inner)
+  const aside = halfDoneFolder(inner)
+  await endHalfDone(inner, aside)
   const { head } = await readRefs(git)
   const ref = `${inner.refs}/attempts/${n}`
   const isSame =
@@ -94,7 +95,8 @@ async function keepInside(
       ...mended.map((text) => `${text} (submodule ${named(name)})`),
       ...locks.map((lock) => `${staleWords(lock)} (submodule ${named(name)})`),
       ...halfDone.map(
-        (what) => `the agent left a ${what} half done in the submodule ${named(name)}; it was ended`,
+        (what) =>
+          `a ${what} was left half done in the submodule ${named(name)}; it was ended. What git had noted of it is in ${aside}`,
       ),
       ...(mayBeSaved ? await takenAway(inner, n, snapshot, name) : []),
       ...within.warnings,
@@ -150,8 +152,8 @@ async function mendLink(store: Store, inner: Store, path: string, link: string |
 }
 
 /** As for the repository around it: a conflict is settled by what stands in the file. */
-async function endHalfDone({ git }: Store): Promise<void> {
-  await endOperations(git.gitDir)
+async function endHalfDone({ git }: Store, aside: string): Promise<void> {
+  await endOperations(git.gitDir, aside)
   const unmerged = (await git.list(['ls-files', '--unmerged', '-z'])).map((entry) =>
     entry.slice(entry.indexOf('\t') + 1),
   )
