@@ -240,6 +240,13 @@ const options = {
     defaultText: 'none',
     help: 'size of a file that the agent, or a gate, may write, such as 2G',
   },
+  max_disk: {
+    group: 'Limits',
+    kind: 'size',
+    value: 'SIZE',
+    defaultText: 'none',
+    help: 'room on the disk that may go while the agent, or a gate, runs, such as 20G',
+  },
   sandbox: {
     group: 'Sandbox',
     kind: 'choice',

@@ -287,6 +287,8 @@ export const systemSecrets: readonly string[] = list(
   '/etc/ssl/private, /etc/krb5.keytab, /etc/NetworkManager/system-connections, /etc/wireguard',
   '/etc/kubernetes, /etc/rancher, /var/lib/docker, /var/lib/containerd, /var/lib/kubelet',
   '/etc/ssh/ssh_host_rsa_key, /etc/ssh/ssh_host_ecdsa_key, /etc/ssh/ssh_host_ed25519_key',
+  // Nothing to read; some of it sets what the kernel does.
+  '/proc/fs',
 )
 
 /** Sockets of other programs, wherever their variables say that they are. */

@@ -93,9 +93,7 @@ function mountsOf(places: CagePlaces, size: readonly string[]): readonly Mount[]
   const mounts: Mount[] = []
   const above: Mount[] = []
   const holders = new Set<Mount>()
-  for (const mount of [...byPlace.values()].sort((one, other) =>
-    inOrder(one.at) < inOrder(other.at) ? -1 : 1,
-  )) {
+  for (const mount of inOrder([...byPlace.values()])) {
     while (above.length > 0 && !isWithin(mount.at, above.at(-1)?.at ?? '')) above.pop()
     const holder = above.at(-1)
     if (mount.hides !== undefined && holder?.hides === 'folder') continue
@@ -110,8 +108,11 @@ function mountsOf(places: CagePlaces, size: readonly string[]): readonly Mount[]
 }
 
 /** A folder comes right before what it holds: `a/b` before `a.b`. */
-function inOrder(path: string): string {
-  return path.replaceAll('/', '\0')
+function inOrder(mounts: readonly Mount[]): readonly Mount[] {
+  return mounts
+    .map((mount) => ({ mount, by: mount.at.replaceAll('/', '\0') }))
+    .sort((one, other) => (one.by < other.by ? -1 : 1))
+    .map(({ mount }) => mount)
 }
 
 /** The same as a profile of `sandbox-exec`: of two rules that meet, the later counts. */

@@ -5,6 +5,8 @@ export interface Limits {
   /** With threads. */
   readonly processes?: number
   readonly fileBytes?: number
+  /** Of all files together: what the disk may lose meanwhile. */
+  readonly diskBytes?: number
 }
 
 const units = ['K', 'M', 'G', 'T'] as const
@@ -24,12 +26,14 @@ export function limitsOf(wish: {
   readonly max_memory?: string
   readonly max_processes?: number
   readonly max_file_size?: string
+  readonly max_disk?: string
 }): Limits | undefined {
-  const { max_memory: memory, max_processes: processes, max_file_size: file } = wish
-  if (memory === undefined && processes === undefined && file === undefined) return undefined
+  const { max_memory: memory, max_processes: processes, max_file_size: file, max_disk: disk } = wish
+  if ([memory, processes, file, disk].every((limit) => limit === undefined)) return undefined
   return {
     ...(memory !== undefined && { memoryBytes: bytesOf(memory) }),
     ...(processes !== undefined && { processes }),
     ...(file !== undefined && { fileBytes: bytesOf(file) }),
+    ...(disk !== undefined && { diskBytes: bytesOf(disk) }),
   }
 }

@@ -396,6 +396,8 @@ export type LoopSettings = {
   readonly max_processes?: number | undefined
   /** size of a file that the agent, or a gate, may write, such as 2G */
   readonly max_file_size?: string | undefined
+  /** room on the disk that may go while the agent, or a gate, runs, such as 20G */
+  readonly max_disk?: string | undefined
   /** confine agent, gates and set-up: workspace = they write only the work tree and their caches, and see no keys; strict = also no network, except --sandbox-hosts */
   readonly sandbox?: 'off' | 'workspace' | 'strict' | undefined
   /** a file or folder outside the work tree that the sandbox may also write (repeatable) */

@@ -173,6 +173,7 @@ export interface UpWish {
     | 'max_memory'
     | 'max_processes'
     | 'max_file_size'
+    | 'max_disk'
   >
 }
 

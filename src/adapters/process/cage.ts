@@ -1,14 +1,5 @@
 // Puts a command into its cage: looks at what is there, and makes of it the words that stand before the command. See docs/decisions/0017.
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  realpathSync,
-  rmdirSync,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { callFilter } from '../../core/cage-filter.ts'
 import { isOthersVariable, type GitSettingFound } from '../../core/cage-homes.ts'
@@ -27,7 +18,7 @@ import { homesOf, inOneLook, placeIn } from './cage-home.ts'
 import { hasMoved, makeOwnApart, ownLinks } from './cage-own.ts'
 import { hostsOf, ownHomes, placesOf } from './cage-places.ts'
 import { onPath } from './on-path.ts'
-import { makeTemp, removeTemp } from './temp.ts'
+import { keptFile, makeTemp, removeTemp } from './temp.ts'
 
 export interface CageOptions {
   readonly mode: CageMode
@@ -88,7 +79,9 @@ export interface Cage {
   enter(start: Start, inmate: Inmate): Cell
 }
 
-export function openCage(options: CageOptions): Cage {
+export function openCage(given: CageOptions): Cage {
+  // A copy: each name that is asked for in the process's own takes longer than most of what a look at the disk asks.
+  const options = { ...given, env: { ...given.env } }
   return {
     mode: options.mode,
     enter(start, inmate) {
@@ -109,14 +102,13 @@ export function refuseMissing(file: string, env: NodeJS.ProcessEnv): void {
 
 function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
   makeOwnApart()
-  const own = realpathSync(makeTemp(start.env['RALPH_RUN_ID'] ?? '', options.env))
-  const temp = inmate.tempDir === undefined ? join(own, 'tmp') : realpathSync(inmate.tempDir)
+  const own = ownFolder(start.env['RALPH_RUN_ID'] ?? '', options.env)
+  const temp = inmate.tempDir === undefined ? own.path('tmp') : realpathSync(inmate.tempDir)
   if (inmate.tempDir === undefined) mkdirSync(temp, { mode: 0o700 })
-  const outlet =
-    options.mode === 'strict' ? openOutlet(join(own, 'out'), hostsOf(options, inmate)) : undefined
-  const seen =
-    outlet === undefined ? inmate : { ...inmate, shown: [...(inmate.shown ?? []), join(own, 'out')] }
-  const places = inOneLook(() => placesOf(options, start, seen, { own, temp }))
+  const out = options.mode === 'strict' ? own.path('out') : undefined
+  const outlet = out === undefined ? undefined : openOutlet(out, hostsOf(options, inmate))
+  const seen = out === undefined ? inmate : { ...inmate, shown: [...(inmate.shown ?? []), out] }
+  const places = inOneLook(() => placesOf(options, start, seen, { room: own, temp }))
   const missing = homesOf(options.env)
     .slice(0, 1)
     .flatMap((home) =>
@@ -137,17 +129,36 @@ function entered(options: CageOptions, start: Start, inmate: Inmate): Cell {
     async leave() {
       outlet?.close()
       if (filter !== undefined) closeSync(filter)
-      await cleared(own)
+      await own.remove()
       return [...missing.filter((path) => existsSync(path)), ...links.filter(hasMoved).map(([path]) => path)]
     },
   }
 }
 
-/** What a gate has left may be much. */
-async function cleared(own: string): Promise<void> {
-  const temp = join(own, 'tmp')
-  if (existsSync(temp) && readdirSync(temp).length === 0) rmdirSync(temp)
-  await removeTemp(own)
+/** For what one cage alone has. Made when it is first needed: an agent with a TMPDIR and no secrets to cut out of a file needs none. */
+export interface OwnFolder {
+  path(name: string): string
+  /** The same bytes in each cage: as long as a loop goes on they are written once. */
+  same(name: string, bytes: Uint8Array): string
+  /** What a gate has left may be much. */
+  remove(): Promise<void>
+}
+
+function ownFolder(runId: string, env: NodeJS.ProcessEnv): OwnFolder {
+  let own: string | undefined
+  const path = (name: string): string => join((own ??= realpathSync(makeTemp(runId, env))), name)
+  return {
+    path,
+    same(name, bytes) {
+      const kept = keptFile(name, bytes)
+      if (kept !== undefined) return kept
+      writeFileSync(path(name), bytes, { mode: 0o400 })
+      return path(name)
+    },
+    async remove() {
+      if (own !== undefined) await removeTemp(own)
+    },
+  }
 }
 
 /** What was to run in it has not run: never goes on without. */
@@ -190,11 +201,9 @@ export const statusFd = 3
 /** Where it reads what it filters the inmate's calls by. */
 export const filterFd = 4
 
-function openFilter(mode: CageMode, own: string): number | undefined {
+function openFilter(mode: CageMode, own: OwnFolder): number | undefined {
   const filter = callFilter(mode, process.arch)
-  if (filter === undefined) return undefined
-  writeFileSync(join(own, 'filter'), filter, { mode: 0o600 })
-  return openSync(join(own, 'filter'), 'r')
+  return filter === undefined ? undefined : openSync(own.same(`filter-${mode}`, filter), 'r')
 }
 
 function freedOf(env: NodeJS.ProcessEnv, { agent, keeps = [] }: Inmate): NodeJS.ProcessEnv {

@@ -1,6 +1,7 @@
 // All that stands before a command when it is started: its limits outside, its cage, its limits inside. The one place where a start is wrapped.
 import type { ChildProcess } from 'node:child_process'
 import { openSync, readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { Readable } from 'node:stream'
 import { once } from '../../core/once.ts'
 import type { Limits } from '../../core/resource-limits.ts'
@@ -22,19 +23,28 @@ export interface Enclosure extends Pick<Start, 'file' | 'args' | 'env'> {
   /** Whether all in it ends with its first process. */
   readonly endsWhole: boolean
   readonly hold: Pick<Hold, 'watch' | 'hear'> | undefined
-  /** Whether the command has run: bubblewrap says how it ended, and nothing where it never began. */
-  hasRun(child: ChildProcess): Promise<boolean>
+  /** To be called at once: what its cage says of itself is told only once. */
+  hear(child: ChildProcess): Heard
   /** Once nothing of it is alive, or nothing was started. */
   leave(
     child?: Pick<ChildProcess, 'exitCode' | 'signalCode'>,
   ): Promise<{ came: readonly string[]; reached: readonly string[] }>
 }
 
+export interface Heard {
+  /** Whether the command has run: bubblewrap says how it ended, and nothing where it never began. */
+  hasRun(): Promise<boolean>
+  /** The first process in the cage, as it is numbered outside: all the others end before it. */
+  readonly holder: number | undefined
+}
+
 export function enclose(options: EnclosureOptions): Enclosure {
   const { cage, limits, env } = options
   if (cage !== undefined || limits !== undefined) refuseMissing(options.file, env)
   const name = `ralph-${process.pid}-${(holds += 1)}`
-  const hold = limits === undefined ? undefined : holdTo(limits, { isCaged: cage !== undefined, name })
+  const folders = [options.cwd, env['TMPDIR'] ?? tmpdir(), env['HOME'] ?? ''].filter((path) => path !== '')
+  const hold =
+    limits === undefined ? undefined : holdTo(limits, { isCaged: cage !== undefined, name, folders })
   const [first = '', ...rest] = [...(hold?.inner ?? []), options.file, ...options.args]
   const bare = { ...options, file: first, args: rest, memoryBytes: limits?.memoryBytes }
   let cell: Cell | undefined
@@ -57,7 +67,8 @@ export function enclose(options: EnclosureOptions): Enclosure {
     isCaged: cell !== undefined,
     endsWhole: cell?.tells === true,
     hold,
-    hasRun: async (child) => cell?.tells !== true || (await statusOf(child)).includes('"exit-code"'),
+    hear: (child) =>
+      cell?.tells === true ? statusOf(child) : { hasRun: () => Promise.resolve(true), holder: undefined },
     async leave(child) {
       const came = (await cell?.leave()) ?? []
       const end = child === undefined ? undefined : { exitCode: child.exitCode, signal: child.signalCode }
@@ -96,15 +107,25 @@ const leftOpen = once((): readonly number[] => {
     })
 })
 
-/** All that was said there. */
-async function statusOf(child: ChildProcess): Promise<string> {
+function statusOf(child: ChildProcess): Heard {
   const status = child.stdio[statusFd]
-  if (!(status instanceof Readable)) return ''
   let text = ''
-  status.on('data', (chunk: Buffer) => {
-    text += chunk.toString('latin1')
-  })
-  status.on('error', () => undefined)
-  await new Promise((resolve) => status.once('close', resolve))
-  return text
+  let whole = Promise.resolve()
+  if (status instanceof Readable) {
+    status.on('data', (chunk: Buffer) => {
+      text += chunk.toString('latin1')
+    })
+    status.on('error', () => undefined)
+    whole = new Promise((resolve) => status.once('close', resolve))
+  }
+  return {
+    async hasRun() {
+      await whole
+      return text.includes('"exit-code"')
+    },
+    get holder() {
+      const pid = /"child-pid": (\d+)/.exec(text)?.[1]
+      return pid === undefined ? undefined : Number(pid)
+    },
+  }
 }

@@ -7,7 +7,7 @@ import { enclose, type Enclosure, type EnclosureOptions } from './enclosure.ts'
 import { watchIdle } from './idle.ts'
 import { findAlive, killLadder, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
 import { holdersOf } from './strays.ts'
-import { birthOf, processTable, type Marker, type ProcessEntry } from './table.ts'
+import { birthOf, gone, processTable, type Marker, type ProcessEntry } from './table.ts'
 
 export interface GroupOptions extends EnclosureOptions {
   /** Goes to stdin: an argument would be seen in `ps` and fails at 128 KiB. */
@@ -95,7 +95,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
   channels.handOver()
   const entered = enclosure
   const { hold: held, isCaged, endsWhole } = entered
-  const hasRun = entered.hasRun(child)
+  const heard = entered.hear(child)
   const pid = child.pid ?? 0
   const known = new Map<number, string>()
   const birth = birthOf(pid)
@@ -192,9 +192,10 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     stopLooking?.()
     if (climbing === undefined)
       await drained({ output, lastOutput: () => lastOutput, quietMs: 250, longestMs: 1000 })
-    // What is left in a cage ends with it, a moment later.
+    // What is left in a cage ends with it, a moment later: to look for it meanwhile would be a look in vain.
     const isLooked = climbing === undefined && (endsWhole || options.mayLeave !== true)
     const isSwept = isLooked && !endsWhole
+    if (isLooked && heard.holder !== undefined) await gone(heard.holder, 1000)
     const around = isLooked ? processTable(birth) : []
     const left = isLooked ? findAlive(quarry, around).length : 0
     let leftBehind = isSwept ? left : 0
@@ -215,7 +216,7 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     child.stdin?.destroy()
     output.close()
     const { exitCode, signalCode } = child
-    const hasNoCage = exitCode !== null && cause === undefined && !(await hasRun)
+    const hasNoCage = exitCode !== null && cause === undefined && !(await heard.hasRun())
     const { came, reached } = await entered.leave(child)
     return {
       ...(exitCode !== null && { exitCode }),

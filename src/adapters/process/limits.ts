@@ -5,7 +5,7 @@ import { sized, type Limits } from '../../core/resource-limits.ts'
 import { findAlive, type Quarry } from './reap.ts'
 import { readProc } from './table.ts'
 
-type Kind = 'memory' | 'processes' | 'file size'
+type Kind = 'memory' | 'processes' | 'file size' | 'disk'
 
 export interface Hold {
   /** What stands before everything else. */
@@ -23,25 +23,32 @@ export interface Hold {
   }): readonly string[]
 }
 
-export function holdTo(
-  limits: Limits,
-  { isCaged, name }: { readonly isCaged: boolean; readonly name: string },
-): Hold {
+interface HowToHold {
+  readonly isCaged: boolean
+  readonly name: string
+  /** On the disks that it may write. */
+  readonly folders: readonly string[]
+}
+
+export function holdTo(limits: Limits, { isCaged, name, folders }: HowToHold): Hold {
   const group = openControlGroup(limits, name)
+  const lost = limits.diskBytes === undefined ? (): number => 0 : measureDisks(folders)
   const reached = new Set<Kind>()
   const heard = new Set<Kind>()
   return {
     outer: group === undefined ? [] : ['/bin/sh', '-c', joinGroup, 'sh', ...group.files, ''],
     inner: ['/bin/sh', '-c', shellLimits(limits, isCaged), 'sh'],
     watch(quarry, onReached) {
+      const { memoryBytes, processes, diskBytes } = limits
+      const looksAtAll = memoryBytes !== undefined || processes !== undefined
       const look = (): void => {
-        const used = useOf(quarry)
-        const most = { memory: limits.memoryBytes, processes: limits.processes }
-        if (used.memory > (most.memory ?? Infinity)) reached.add('memory')
-        if (used.processes > (most.processes ?? Infinity)) reached.add('processes')
+        const used = looksAtAll ? useOf(quarry) : { memory: 0, processes: 0 }
+        if (used.memory > (memoryBytes ?? Infinity)) reached.add('memory')
+        if (used.processes > (processes ?? Infinity)) reached.add('processes')
+        if (lost() > (diskBytes ?? Infinity)) reached.add('disk')
         if (reached.size > 0) onReached()
       }
-      if (limits.memoryBytes === undefined && limits.processes === undefined) return () => undefined
+      if (!looksAtAll && diskBytes === undefined) return () => undefined
       const timer = setInterval(look, lookMs)
       return () => clearInterval(timer)
     },
@@ -137,9 +144,39 @@ function numberIn(status: string, name: string): number {
   return Number(new RegExp(`^${name}:\\s+(\\d+)`, 'm').exec(status)?.[1] ?? 0)
 }
 
-function wordsOf(kind: Kind, { memoryBytes, processes, fileBytes }: Limits): string {
+/**
+ * What the one of these disks that has lost most has lost since now, by whomever: no limit of the kernel's counts the files of one program. A file
+ * counts for 4 KB at least, so that empty ones do not use up all that a disk can have.
+ */
+function measureDisks(folders: readonly string[]): () => number {
+  const before = folders.map((folder) => ({ folder, free: freeOf(folder) }))
+  return () => Math.max(0, ...before.map(({ folder, free }) => lostSince(free, freeOf(folder))))
+}
+
+interface Free {
+  readonly bytes: number
+  readonly files: number
+}
+
+function lostSince(before: Free | undefined, now: Free | undefined): number {
+  if (before === undefined || now === undefined) return 0
+  return Math.max(before.bytes - now.bytes, (before.files - now.files) * 4096)
+}
+
+/** Undefined where it is not there, or gone meanwhile. */
+function freeOf(folder: string): Free | undefined {
+  try {
+    const { bfree, bsize, ffree } = statfsSync(folder)
+    return { bytes: bfree * bsize, files: ffree }
+  } catch {
+    return undefined
+  }
+}
+
+function wordsOf(kind: Kind, { memoryBytes, processes, fileBytes, diskBytes }: Limits): string {
   if (kind === 'memory') return `--max-memory ${sized(memoryBytes ?? 0)}`
   if (kind === 'processes') return `--max-processes ${processes ?? 0}`
+  if (kind === 'disk') return `--max-disk ${sized(diskBytes ?? 0)}`
   return `--max-file-size ${sized(fileBytes ?? 0)}`
 }
 

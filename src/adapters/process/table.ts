@@ -1,6 +1,7 @@
 // The operating system's table of processes: who is alive, since when, whose child, and which of them carry a run's marker.
 import { execFileSync } from 'node:child_process'
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
 import { faultCode } from './fault.ts'
 
 export interface ProcessEntry {
@@ -60,6 +61,12 @@ export function processIdentity(pid: number): string {
 
 export function isAlive(pid: number, started: string): boolean {
   return started !== '' && processIdentity(pid) === started
+}
+
+/** Waits until it has ended, and no longer than that. */
+export async function gone(pid: number, atMostMs: number): Promise<void> {
+  const [born, until] = [processIdentity(pid), performance.now() + atMostMs]
+  while (isAlive(pid, born) && performance.now() < until) await delay(1)
 }
 
 /** Changes with every start of the machine; a pid recorded under another one is dead. */

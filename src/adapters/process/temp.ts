@@ -8,8 +8,10 @@ import {
   mkdtempSync,
   readdirSync,
   readlinkSync,
+  realpathSync,
   rmdirSync,
   unlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { chmod, lstat, readdir, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
@@ -93,15 +95,29 @@ export async function inScratchFile<T>(work: (file: string) => Promise<T>): Prom
   }
 }
 
+/** One that all read and nobody writes: made once for as long as scratch is kept. Undefined while it is not. */
+export function keptFile(name: string, bytes: Uint8Array): string | undefined {
+  if (!isKept) return undefined
+  const known = kept.get(name)
+  if (known !== undefined && existsSync(known)) return known
+  const file = join(realpathSync(mkdtempSync(join(tempBase(process.env), scratch().own))), name)
+  writeFileSync(file, bytes, { mode: 0o400 })
+  kept.set(name, file)
+  return file
+}
+
 /** For as long as a loop goes on; afterwards nothing of it is left. */
 export async function keepScratch(isWanted: boolean): Promise<void> {
   isKept = isWanted
   if (isWanted) return
-  for (const file of spares.splice(0)) await removeTemp(dirname(file))
+  const files = [...spares.splice(0), ...kept.values()]
+  kept.clear()
+  for (const file of files) await removeTemp(dirname(file))
 }
 
 let isKept = false
 const spares: string[] = []
+const kept = new Map<string, string>()
 
 /** What processes that were killed have left. */
 export async function removeScratch(): Promise<void> {
@@ -134,7 +150,13 @@ async function removed(folder: string): Promise<boolean> {
 
 function removedNow(folder: string): boolean {
   try {
-    if (!emptiedNow(folder)) return false
+    // Behind a link lies what is not ralph's.
+    if (!lstatSync(folder).isDirectory()) return false
+    const found = fewIn(folder, 16)
+    if (found === undefined) return false
+    for (const { path, isFolder } of found.toReversed())
+      if (isFolder) rmdirSync(path)
+      else unlinkSync(path)
     rmdirSync(folder)
     return true
   } catch {
@@ -142,18 +164,24 @@ function removedNow(folder: string): boolean {
   }
 }
 
-/** A few files at once: through Node's threads, step by step, that takes ten times as long. */
-function emptiedNow(folder: string): boolean {
-  try {
-    // Behind a link lies what is not ralph's.
-    if (!lstatSync(folder).isDirectory()) return false
-    const entries = readdirSync(folder, { withFileTypes: true })
-    if (entries.length > 16 || entries.some((entry) => entry.isDirectory())) return false
-    for (const { name } of entries) unlinkSync(join(folder, name))
-    return true
-  } catch {
-    return false
+interface Found {
+  readonly path: string
+  readonly isFolder: boolean
+}
+
+/** All that a folder holds, folders before what is in them; undefined where it is more. A few at once: through Node's threads that takes ten times as long. */
+function fewIn(folder: string, most: number): Found[] | undefined {
+  const found: Found[] = []
+  for (const entry of readdirSync(folder, { withFileTypes: true })) {
+    const [path, isFolder] = [join(folder, entry.name), entry.isDirectory()]
+    found.push({ path, isFolder })
+    // Such as the empty ones that a cage has made for its mounts.
+    const inside = isFolder ? fewIn(path, most - found.length) : []
+    if (inside === undefined) return undefined
+    found.push(...inside)
+    if (found.length > most) return undefined
   }
+  return found
 }
 
 function removedInTime(folder: string): Promise<boolean> {
