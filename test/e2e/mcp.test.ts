@@ -159,6 +159,8 @@ function hostOf(agent: RealAgent): { at: Scratch; sh: (command: string) => strin
   const env = { ...at.env, ...pointedAt(agent, 'http://127.0.0.1:9', at.env['HOME'] ?? '').env }
   env['PATH'] = `${at.env['PATH']}:${bin}`
   env['GEMINI_CLI_TRUST_WORKSPACE'] = 'true'
+  // It would begin a second time, for a larger heap: a third of its work.
+  env['GEMINI_CLI_NO_RELAUNCH'] = 'true'
   const sh = (command: string): string =>
     execFileSync('sh', ['-c', `${command} 2>&1`], { cwd: at.repo, env, encoding: 'utf8' })
   return { at, sh }

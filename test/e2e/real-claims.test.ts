@@ -112,8 +112,8 @@ async function loop(
 ): Promise<Finished> {
   const { env, model, passThrough } = pointedAt(name, server.url, join(at.root, 'home'))
   const args = ['demo', '--json', ...agent, '--model', model, ...more, '--', ...passThrough]
-  // Gemini takes servers in a folder that it trusts, and in no other.
-  const trust = { GEMINI_CLI_TRUST_WORKSPACE: 'true' }
+  // Gemini takes servers in a folder that it trusts, and in no other; and would begin a second time, for a larger heap.
+  const trust = { GEMINI_CLI_TRUST_WORKSPACE: 'true', GEMINI_CLI_NO_RELAUNCH: 'true' }
   const PATH = `${realAgent(name).bin}:${at.env['PATH'] ?? ''}`
   const end = await ralph(at, ['loop', ...args], { env: { ...env, ...trust, PATH } })
   expectTruth(at, end)
