@@ -86,7 +86,7 @@ async function goTo({ git, warn }: Site, change: string, branch: string, at?: st
       'repository_state',
       `The run of ${change} is on ${branch}, and there are changes on ${place}${git.typed === 'git' ? '' : ` in ${git.worktree}`}: ${changedNames(changes)}.`,
       {
-        hint: `Nothing was touched. If ralph was killed, some of them may be its agent's: git switch takes them along. Stash them (${git.typed} stash -u) or commit what is yours, then ${isGone ? '' : `\`${git.typed} switch ${branch}\` and `}type the command again.`,
+        hint: `Nothing was touched. After a kill some of them may be its agent's, which your switch took along. To continue: \`${git.typed} stash -u\` (or commit what is yours)${isGone ? '' : `, \`${git.typed} switch ${branch}\``}, then type the command again.`,
       },
     )
   }

@@ -163,7 +163,7 @@ describe('finish', () => {
     const refused = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(refused.code).toBe(2)
     expect(refused.stderr).toContain('there are changes on feature: mine.txt.')
-    type(at, /\((git stash -u)\)/.exec(refused.stderr)?.[1] ?? 'false')
+    type(at, /`(git stash -u)`/.exec(refused.stderr)?.[1] ?? 'false')
     const { stderr } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(stderr).toContain(
       'goes to ralph/demo, where the run of demo continues; to go back afterwards: git switch feature',
@@ -180,7 +180,7 @@ describe('finish', () => {
     expect([refused.code, at.git('branch', '--format=%(refname:short)')]).toEqual([2, 'main'])
     expect(refused.stderr).toContain('there are changes on main: mine.txt.')
     expect(refused.stderr).not.toContain('switch ralph/demo')
-    type(at, /\((git stash -u)\)/.exec(refused.stderr)?.[1] ?? 'false')
+    type(at, /`(git stash -u)`/.exec(refused.stderr)?.[1] ?? 'false')
     const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(end.stderr).toMatch(
       /ralph\/demo was gone \(deleted or renamed\), and is made again at [0-9a-f]{12}; /,

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Place } from './ledger.ts'
 import type { Said } from './play.ts'
+import { playUser } from './user.ts'
 import { change, tokensIn, type World } from './world.ts'
 
 /** What the user types next, as told. Git commands that are told first are typed at once. */
@@ -19,6 +20,8 @@ export function advice(world: World, end: Said, looked: Said, story: string[]): 
       commitAll(world, place)
     }
   }
+  if (isRefused && end.text.includes('`git stash -u`'))
+    story.push(`  user: ${playUser(world, { do: 'user', deed: 'stash', place: 'checkout' }, 'as told')}`)
   if (isRefused)
     for (const [, command = ''] of end.text.matchAll(
       /`?(git (?:(?:-C \S+ )?(?:switch|checkout|worktree) [^`\n;]*?|merge ralph\/\S+?))(?=`|$| && |, |;)/gm,
