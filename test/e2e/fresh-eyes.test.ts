@@ -176,6 +176,22 @@ test.for([
   },
 )
 
+test.each([
+  ['commit --amend -qm mine', 'Everything is on main', false],
+  ['reset -q --hard HEAD~1', 'ralph/demo was set back', true],
+])(
+  'O3: after `git %s` on the branch of a loop that is done, finish says what is true: %s',
+  async (typed, said, isOff) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await ralph(at, loop(`echo work > work.txt; ${complete}`))).code).toBe(0)
+    at.git(...typed.split(' '))
+    const end = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(end.code).toBe(0)
+    expect(end.stdout).toContain(said)
+    expect([end.stdout.includes('set back'), existsSync(join(at.repo, 'work.txt'))]).toEqual([isOff, !isOff])
+  },
+)
+
 test('O10: a folder in the place of HEAD or of the index is moved aside and told, and the loop goes on', async () => {
   const at = scratch({ tasks: tasksOf(1) })
   at.write('mine.txt', 'of the user\n')

@@ -21,12 +21,13 @@ import { remoteOf } from '../formats/remote.ts'
 import { renameCommits } from './rename.ts'
 import { onlyThere } from './only-in-worktree.ts'
 import { listed } from '../attempt/reunite.ts'
+import { tryMerge } from '../landing/apply.ts'
 import { loadSnapshot, type Snapshot } from '../revert/snapshot.ts'
 import { placeOf, planSquash } from './squash.ts'
 import type { Store } from '../store.ts'
 import { holdStripped } from '../tree/filtered-out.ts'
 import { refuseTaken } from '../refs/branch-in-use.ts'
-import { changedPaths, isAncestor, orEmpty, treeChanges } from '../tree/tree.ts'
+import { changedPaths, isAncestor, orEmpty, treeChanges, treeOf } from '../tree/tree.ts'
 
 export async function finishBranch(store: Store, choice: FinishChoice, said = ''): Promise<FinishReport> {
   const memory = store.memory()
@@ -187,9 +188,10 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
     loopPaths.filter((path) => snapshot?.gitlinks.includes(path)),
   )
   // A person has set the branch back: what they took off it stays off, but not in silence.
-  const isOff = checkpoint !== undefined && !(await isAncestor(git, checkpoint, tip))
+  const isRewritten = checkpoint !== undefined && !(await isAncestor(git, checkpoint, tip))
   const off = `${store.refs}/archive/${plan.time}-saved`
-  if (isOff) await moveRefs(git, 'archive', [`update ${off} ${checkpoint}`])
+  if (isRewritten) await moveRefs(git, 'archive', [`update ${off} ${checkpoint}`])
+  const isOff = isRewritten && !(await holdsWork(git, { initial, tip, checkpoint }))
   const stripped =
     plan.trees === undefined || snapshot === undefined ? [] : await strippedBy(store, snapshot, plan.trees)
   const { made, told, late } = await store.operate({ op: 'finish', ...plan }, () =>
@@ -289,4 +291,19 @@ async function forgotten(store: Store, refs: Refs): Promise<Pick<GitMemory, 'ori
   const made = await store.git.line(['rev-list', '--first-parent', '--reverse', branch, ...since])
   const initial = made.split('\n')[0] || refs.head.commit
   return initial === undefined ? {} : { origin, initial }
+}
+
+/** A branch that was amended, squashed or rebased lacks nothing of the loop's: all of it is there under other commits. */
+async function holdsWork(
+  git: Git,
+  {
+    initial,
+    tip,
+    checkpoint,
+  }: { readonly initial: string; readonly tip: string; readonly checkpoint: string },
+): Promise<boolean> {
+  const [from, ours, theirs] = await Promise.all([initial, tip, checkpoint].map((each) => treeOf(git, each)))
+  if (from === undefined || ours === undefined || theirs === undefined) return false
+  const { tree, conflicts } = await tryMerge(git, from, ours, theirs)
+  return conflicts.length === 0 && tree === ours
 }
