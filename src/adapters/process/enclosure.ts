@@ -31,7 +31,7 @@ export interface Enclosure extends Pick<Start, 'file' | 'args' | 'env'> {
   ): Promise<{ came: readonly string[]; reached: readonly string[] }>
 }
 
-export interface Heard {
+interface Heard {
   /** Whether the command has run: bubblewrap says how it ended, and nothing where it never began. */
   hasRun(): Promise<boolean>
   /** The first process in the cage, as it is numbered outside: all the others end before it. */
