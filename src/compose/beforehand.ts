@@ -39,7 +39,7 @@ export function billingOf(
   return Object.fromEntries(
     named.map((agent) => {
       const { is, how } = loginOf(agent, seen)
-      return [agent, is === 'found' ? how : 'unknown']
+      return [agent, is === 'found' ? how : is === 'none' ? 'no login found' : 'unknown']
     }),
   )
 }

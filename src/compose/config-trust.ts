@@ -31,10 +31,14 @@ export function keptFile({ path, sha, values }: SettingsFile, salt: string = ran
   return { path, sha, salt, values: keptValues(Object.fromEntries(values), salt) }
 }
 
-/** What differs now, key by key. */
-export function changesSince(before: KeptFile, now: SettingsFile): readonly string[] {
+/** What differs now, key by key; what a run uses already, by whatever way it came to that, is no difference to it. */
+export function changesSince(
+  before: KeptFile,
+  now: SettingsFile,
+  inUse: Readonly<Record<string, { readonly value?: unknown }>> = {},
+): readonly string[] {
   if (now.problem !== undefined) return before.sha === now.sha ? [] : [now.problem.message]
-  return settingChanges(before.values, keptFile(now, before.salt).values)
+  return settingChanges(before.values, keptFile(now, before.salt).values, inUse)
 }
 
 function keptValues(values: KeptValues, salt: string): KeptValues {
@@ -125,9 +129,14 @@ async function write(file: string, value: unknown): Promise<void> {
 type KeptValues = Readonly<Partial<Record<OptionKey, unknown>>>
 
 /** `verify: ["npm test"] -> not set`, one for each key that differs; empty when none does. */
-function settingChanges(before: KeptValues, now: KeptValues): readonly string[] {
+function settingChanges(
+  before: KeptValues,
+  now: KeptValues,
+  inUse: Parameters<typeof changesSince>[2] = {},
+): readonly string[] {
+  const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
   return optionKeys
-    .filter((key) => JSON.stringify(before[key]) !== JSON.stringify(now[key]))
+    .filter((key) => !isSame(before[key], now[key]) && !isSame(inUse[key]?.value, now[key]))
     .map((key) => `${key}: ${shownValue(key, before[key])} -> ${shownValue(key, now[key])}`)
 }
 

@@ -25,7 +25,7 @@ import { cannotRun, openTargets } from './gate-programs.ts'
 import { findRootOf } from './root.ts'
 import { isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { liveWords } from './whereabouts.ts'
+import { liveWords, parkedHere } from './whereabouts.ts'
 
 type Check = Diagnosis['checks'][number]
 
@@ -116,7 +116,7 @@ async function repository(
     refuseReadOnly(site.git)
     const checks = [await commits(site), ...(await plans(site)), ...(await gates(site, config, runsGates))]
     for (const run of await known()) {
-      checks.push(await loopCheck(run))
+      checks.push(await loopCheck(site, run))
       for (const detail of await liveWords(site, run))
         checks.push(warning(`loop ${run.change}`, detail, fixOf(run.change)))
     }
@@ -249,7 +249,7 @@ function fixOf(change: string): string {
   return `ralph resume ${change} or ralph finish ${change} --cleanup`
 }
 
-async function loopCheck(run: KnownRun): Promise<Check> {
+async function loopCheck(site: Site, run: KnownRun): Promise<Check> {
   const { change, state } = run
   const name = `loop ${change}`
   if (run.damage !== undefined) {
@@ -272,7 +272,11 @@ async function loopCheck(run: KnownRun): Promise<Check> {
     const detail = `${state.status}, and its work tree still has to be repaired`
     return warning(name, detail, fix)
   }
-  return ok(name, isRunning(run) ? 'running' : state.status)
+  if (isRunning(run)) return ok(name, 'running')
+  const parked = await parkedHere(site, run)
+  if (parked !== undefined) return warning(name, `parked: ${parked.why}`, 'ralph queue')
+  const isOver = state.status === 'done' || state.choice === 'cleanup'
+  return isOver ? ok(name, state.status) : warning(name, state.status, `ralph why ${change}`)
 }
 
 async function openspec({ cwd, env, site }: Surroundings, config: Config | undefined): Promise<Check> {

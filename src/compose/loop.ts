@@ -193,9 +193,8 @@ async function runHeld(
     await entered.leave()
     throw error
   })
-  // Nothing to do is no reason to put an earlier run away whose work can still be brought back.
-  const isOpen = run.state.startedAt !== undefined && run.state.choice !== 'cleanup'
-  if (mode === 'fresh' && isOpen && !hasWork(change)) {
+  // Nothing to do is no reason to put an earlier run away: its attempts, and work that can still be brought back.
+  if (mode === 'fresh' && run.state.startedAt !== undefined && !hasWork(change)) {
     await entered.leave()
     await stream.close()
     const { tasksDone, tasksTotal } = change.plan

@@ -31,7 +31,7 @@ export async function statusOf(
     runs.map(async (run) => {
       const report = await reportOn(site, run)
       if (run.damage !== undefined || isRunning(run)) return report
-      const { landedHere, parkedHere, whereabouts } = await import('./whereabouts.ts')
+      const { landedHere, parkedHere, planHere, whereabouts } = await import('./whereabouts.ts')
       const [{ again = [], ...gone }, parked] = await Promise.all([
         goneTree(site, run),
         parkedHere(site, run),
@@ -43,7 +43,12 @@ export async function statusOf(
         return { ...told, ...found, ...(where !== undefined && { where }) }
       }
       const landed = await landedHere(site, run)
-      return landed === undefined ? told : { ...told, where: { landed } }
+      if (landed !== undefined) return { ...told, where: { landed } }
+      // Once the work was brought to this checkout, its boxes say what is done.
+      const { git, home, worktree } = run.state
+      const isHere = git.cleaned !== undefined && (home ?? worktree) === site.git.worktree
+      const plan = isHere ? await planHere(site, run) : undefined
+      return plan === undefined ? told : { ...told, where: { plan } }
     }),
   )
 }

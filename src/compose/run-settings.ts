@@ -186,8 +186,9 @@ export async function keptByRuns(
     .map(async (run) => {
       // The same file as ever: the schema of all that is kept is dear, and has no say in that.
       if ((await rawKept(settingsFile(run)))?.files?.project?.sha === project.sha) return []
-      const before = (await readKept(settingsFile(run)))?.files.project
-      const changes = before === undefined ? [] : changesSince(before, project)
+      const kept = await readKept(settingsFile(run))
+      const before = kept?.files.project
+      const changes = before === undefined ? [] : changesSince(before, project, kept?.entries)
       return changes.length === 0
         ? []
         : [
@@ -307,7 +308,7 @@ async function fileWarnings(
   const told: string[] = []
   for (const [level, file] of levels(files)) {
     const earlier: KeptFile = before.files[level] ?? { path: file.path, sha: '', salt: '', values: {} }
-    const changes = changesSince(earlier, file)
+    const changes = changesSince(earlier, file, before.entries)
     if (changes.length === 0) continue
     const by = await changedBy(common, level, file.sha)
     const when = by === undefined ? '' : `, changed while #${by.n} of ${by.change} ran`

@@ -121,7 +121,7 @@ async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> 
   const { where } = await (await import('./whereabouts.ts')).whereabouts(site, run)
   if (where?.cleaned_at === undefined) return {}
   const place = originalBranch === '' ? 'a detached HEAD' : originalBranch
-  if (where.is_nothing) return { work: `nothing was kept; ${place} is as it was left` }
+  if (where.is_nothing) return { work: `nothing was saved; ${place} is as it was left` }
   if (where.squashed !== undefined)
     return { work: `one commit on ${where.squashed_on || place}, ${where.squashed}` }
   return {

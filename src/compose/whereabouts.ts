@@ -135,7 +135,7 @@ export async function refuseConflictHere(site: Site, run: KnownRun): Promise<voi
 }
 
 /** Dear to load, and seldom what a look is for. `root`: where the work is, else where the user stands. */
-async function planHere(
+export async function planHere(
   site: Site,
   { change, state }: KnownRun,
   root?: string,

@@ -91,9 +91,10 @@ function offerChoice(state: StartedState): StartedState {
   return enter(state, { phase: 'finishing', choice: isAway ? 'cleanup' : 'later' })
 }
 
-/** Whether any work of this run is on its branch. */
-function hasKept({ iterations, outcome: end }: StartedState): boolean {
-  return end?.status === 'done' || iterations.some(({ verdict }) => keepsWork[verdict])
+/** Whether any work of this run is on its branch: of a plan that was finished before it began there is no branch. */
+function hasKept({ git, iterations, outcome: end }: StartedState): boolean {
+  const hasBegun = iterations.length > 0 || git.lastCheckpoint !== undefined
+  return (end?.status === 'done' && hasBegun) || iterations.some(({ verdict }) => keepsWork[verdict])
 }
 
 export function verified(state: StartedState & { readonly storyId: string }): StartedState {

@@ -193,6 +193,13 @@ describe('rules of the loop', () => {
     expect(ofType(run, 'complete')[0]).toMatchObject({ status: 'done', exit_code: 0 })
   })
 
+  test('a plan that was finished before it began asks nothing: there is no branch to decide about', () => {
+    const asks = { ...settings, on_complete: 'ask' as const }
+    const asked = (tasks: readonly number[]): boolean =>
+      play({ settings: asks, tasks, deeds: [] }).commands.some((command) => command.do === 'ask_choice')
+    expect([asked([0]), asked([1])]).toEqual([false, true])
+  })
+
   test('S000-retry-with-reason: the reason of FAILED is handed to the next attempt of that story and to no other', () => {
     const run = play({ settings, tasks: [1, 1], deeds: [failed, good, good] })
     const prompts = run.commands.filter((command) => command.do === 'run_agent')

@@ -165,6 +165,8 @@ describe('ralph doctor', () => {
       detail: expect.stringContaining('no login found'),
       fix: expect.stringMatching(/\/login.*ANTHROPIC_API_KEY/),
     })
+    const { stdout } = await ralph(at, ['loop', 'demo', '--dry-run'])
+    expect(stdout).toContain('claude (no login found)')
     const key = await doctor(at, { ANTHROPIC_API_KEY: 'k' })
     expect(key.code).toBe(0)
     expect(called(key.all, 'agent claude')).toMatchObject({ verdict: 'ok', fix: '' })

@@ -199,7 +199,7 @@ describe('finish', () => {
     const hash = at.git('rev-parse', '--short', 'HEAD')
     const { stderr } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(stderr.replaceAll(/\s+/g, ' ')).toContain(
-      `before story 2 commits were made (${hash} a commit of mine) and files were changed (mine.txt), not by the loop, which keeps that with its work now`,
+      `before story 2 commits were made (${hash} a commit of mine) and files were changed (mine.txt), not by the loop: that is saved with this story`,
     )
     const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(stdout).toContain(`Among them, made by hand: ${hash} a commit of mine`)
@@ -269,7 +269,17 @@ describe('finish', () => {
       0,
       expect.stringMatching(/^demo is done already\. Is there more to do\?[^]*then: ralph loop demo\n$/),
     ])
+    const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
+    expect([fresh.code, fresh.stderr]).toEqual([
+      0,
+      expect.stringContaining('The earlier run stays as it is.'),
+    ])
     expect((await ralph(at, ['diff', '1'])).stdout).toContain('story-1.txt')
+    // Beside another run, too, the boxes say what is done, not what the run came to.
+    at.write('openspec/changes/other/tasks.md', tasksOf(1).replaceAll('[ ]', '[x]'))
+    expect((await ralph(at, ['loop', 'other'])).code).toBe(0)
+    at.write('openspec/changes/demo/tasks.md', tasksOf(1))
+    expect((await ralph(at, ['status'])).stdout).toMatch(/^demo +○ open +0\/1 +1 /m)
   })
 })
 
@@ -396,7 +406,10 @@ describe('words', () => {
 
   test('F21: config and doctor say that an open run does not use the file as it is now', async () => {
     const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    await loop(at, half, '--max-retries', '1')
+    // What it uses anyway is no difference to it.
+    at.write('ralph.yaml', 'max_retries: 1\n')
+    expect((await ralph(at, ['config'])).stderr).toBe('')
     at.write('ralph.yaml', 'max_retries: 2\n')
     for (const command of ['config', 'doctor']) {
       const { stdout, stderr } = await ralph(at, [command])
@@ -404,6 +417,7 @@ describe('words', () => {
         /the open run of demo continues with the settings of its start.*ralph\.yaml/,
       )
       expect(stdout + stderr).toContain('ralph resume demo --accept-config')
+      if (command === 'doctor') expect(stdout).toMatch(/^! loop demo +stuck$/m)
     }
   })
 
@@ -518,7 +532,7 @@ describe('F1: a gate that is red from the start', () => {
     expect(at.read('../prompt-3')).toContain('it fails there in the same way')
     expect((await ralph(at, ['prompt', 'demo'])).stdout).toContain('it fails there in the same way')
     const why = await ralph(at, ['why', 'demo'])
-    expect(why.stdout).toContain("it fails in the same way without the agent's work: fix that first")
+    expect(why.stdout).toContain("the gate fails in the same way without the agent's work: fix that first")
     expect(why.stdout).toMatch(/next +ralph resume demo +try again, when that is fixed/)
     expect((await ralph(at, ['why', 'demo', '--trace'])).stdout).toContain('before the retry is paid')
     expect(at.git('status', '--porcelain')).toBe('')

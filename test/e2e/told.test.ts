@@ -347,9 +347,9 @@ describe('what happened', () => {
     const [status, why, report, again] = await Promise.all(
       [['status'], ['why'], ['report'], ['finish', '--cleanup']].map((words) => ralph(at, words)),
     )
-    expect(status?.stdout).toMatch(/^ {2}work +nothing was kept; main is as you left it$/m)
-    expect(why?.stdout).toMatch(/^ {2}safe +0 of 1 story done; nothing was kept; main is as you left it$/m)
-    expect(report?.stdout).toMatch(/^ *work +nothing was kept; main is as it was left$/m)
+    expect(status?.stdout).toMatch(/^ {2}work +nothing was saved; main is as you left it$/m)
+    expect(why?.stdout).toMatch(/^ {2}safe +0 of 1 story done; nothing was saved; main is as you left it$/m)
+    expect(report?.stdout).toMatch(/^ *work +nothing was saved; main is as it was left$/m)
     expect(again?.stdout).toContain('demo is finished already: it had saved nothing')
     for (const said of [status, why]) {
       expect(said?.stdout).not.toContain('git status')
@@ -381,7 +381,7 @@ describe('what happened', () => {
     expect(stdout).toMatch(/^demo {2}✕ stuck {2}since \d\d:\d\d, (?:just now|\S+.* ago)\n/)
     expect(stdout).toContain('what     story 2 "Story 2" failed 2 times in a row (#2, #3); no retry is left')
     expect(stdout).toMatch(
-      /because .*failed \(exit 1\):\n {13}says hello\n {11}it passes without the agent's work\n {11}the same failure each time\n/,
+      /because .*failed \(exit 1\):\n {13}says hello\n {11}the gate passes without the agent's work\n {11}the same failure each time\n/,
     )
     expect(stdout).toContain(
       'safe     1 of 2 stories done; the work is on ralph/demo (you are on it), from main',
@@ -565,7 +565,7 @@ describe('what is not there', () => {
     expect(await said('logs', '--gate')).toContain('No gate has run for demo')
     await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
     const cleaned = await said('diff', '1', 'demo')
-    expect(cleaned).toContain('No attempt is kept.')
+    expect(cleaned).toContain('None is kept. What ran: ralph history demo')
     expect(cleaned).not.toContain('yet')
   })
 })

@@ -7,7 +7,7 @@ import { initialState } from '../../src/core/state.ts'
 import type { ChangeList, LoopHandle, LoopRequest } from '../../src/ui/app.ts'
 import { buildProgram } from '../../src/ui/cli/program.ts'
 import type { Context } from '../../src/ui/cli/context.ts'
-import { complete, event, script, started } from './events.ts'
+import { complete, event, script, started, status } from './events.ts'
 import { ralph } from './fake-app.ts'
 import type { RunOptions } from './fake-app.ts'
 
@@ -57,7 +57,30 @@ const commandNames = (): string[] => {
   return buildProgram(context, '0').commands.map((command) => command.name())
 }
 
+it('finish asks nothing of a change that has landed, or of a run that began nothing: there is nothing to decide', async () => {
+  const landed = { target: 'main', commit: 'abc1234', is_pulled: true }
+  const ended = { ...status, alive: false, status: 'done' as const }
+  for (const where of [{ landed }, { branch: '' }]) {
+    const ran = await ralph(['finish'], {
+      terminal: true,
+      answers: {
+        status: () => Promise.resolve([{ ...ended, where }]),
+        finish: () => Promise.resolve({ message: 'add-login has landed as abc1234.', data: {} }),
+      },
+    })
+    expect([ran.code, ran.out]).toEqual([0, 'add-login has landed as abc1234.\n'])
+  }
+})
+
 describe('wrong words', () => {
+  it('a number that is none is refused in our words, not in those of the parser', async () => {
+    const { code, err } = await ralph(['restore', 'x'], { answers: {} })
+    expect([code, err]).toEqual([
+      2,
+      'error: "x" cannot be used here. Type the number of an attempt, such as 3; they are in: ralph attempts\n  see: ralph restore --help\n',
+    ])
+  })
+
   it.each([
     [['lop'], "unknown command 'lop'", 'Did you mean loop?'],
     [['lop', '--help'], "unknown command 'lop'", 'Did you mean loop?'],

@@ -24,7 +24,7 @@ describe('why', () => {
     [
       'kept nothing',
       { alive: false, status: 'stuck', where: cleaned, iterations: [] },
-      /^ +safe .*done; nothing was kept; main is as you left it$/m,
+      /^ +safe .*done; nothing was saved; main is as you left it$/m,
     ],
     [
       'crashed',

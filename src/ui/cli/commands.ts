@@ -717,9 +717,7 @@ function isNumber(word = ''): boolean {
 function iterationNumber(text: string): number {
   const [, digits] = /^#?([1-9]\d{0,8})$/.exec(text) ?? []
   if (digits === undefined)
-    throw new InvalidArgumentError(
-      'Type the number of an attempt, such as 3: they count through the whole run, whatever the story. See: ralph attempts',
-    )
+    throw new InvalidArgumentError('Type the number of an attempt, such as 3; they are in: ralph attempts')
   return Number(digits)
 }
 

@@ -83,6 +83,9 @@ function plain(message: string): string {
   const [, word = '', known = ''] =
     /^command-argument value '([^']*)' is invalid.* Allowed choices are (.+)\.$/.exec(message) ?? []
   if (known !== '') return `"${word}" is none of ${known}`
+  const [, given, why] =
+    /^command-argument value '([^']*)' is invalid for argument '[^']*'\. (.+)$/s.exec(message) ?? []
+  if (why !== undefined) return `"${given ?? ''}" cannot be used here. ${why}`
   const [, flag = '', value = '', rest = ''] =
     /^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([^']*)' is invalid\. (.*)$/s.exec(message) ?? []
   if (flag === '') return message

@@ -37,8 +37,9 @@ export async function askFinish(
   return { message: 'Nothing was done.', next: `ralph finish ${name}`, data: { change_id: name, choice } }
 }
 
-/** Nothing is left to decide. */
+/** Nothing is left to decide: it was brought before, has landed, or never began. */
 function isFinished({ choice, died_at: died, where, original_branch: original }: StatusReport): boolean {
+  if (where?.landed !== undefined || (where?.branch === '' && died === undefined)) return true
   return (
     choice === 'cleanup' && died === undefined && where?.cleaned_at !== undefined && where.branch !== original
   )

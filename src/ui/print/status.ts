@@ -91,7 +91,7 @@ export function workWords(report: StatusReport): string {
       return `one commit on ${branchName(report.where.squashed_on ?? '')}, ${oneLine(report.where.squashed)}`
     const hasNone = !report.iterations.some(({ verdict }) => keepsWork[verdict])
     if (report.where?.is_nothing || (uncommitted === false && hasNone))
-      return `nothing was kept; ${original} is as you left it`
+      return `nothing was saved; ${original} is as you left it`
     const since = `since the cleanup at ${clockTime(cleaned)}`
     return uncommitted === false
       ? `on ${original} ${since}; nothing of it is uncommitted there now`
@@ -262,7 +262,7 @@ function deathFacts(report: StatusReport, nowMs: number): readonly (readonly [st
   if (report.died_at === undefined) return []
   const pids = report.orphan_pids ?? []
   return [
-    ['died', `${ago(report.died_at, nowMs)}: ralph was killed, and has not touched the work tree since`],
+    ['died', `${ago(report.died_at, nowMs)}: ralph was killed; nothing is cleaned up yet`],
     ...(pids.length > 0 ? ([['agent', orphanWords(pids)]] as const) : []),
   ]
 }
@@ -272,14 +272,17 @@ function orphanWords(pids: readonly number[]): string {
 }
 
 function allStatuses(reports: readonly StatusReport[], { paint, columns }: StatusView): string {
-  const rows = reports.map((report) => [
-    oneLine(report.change_id),
-    stateCell(report, paint),
-    `${String(report.stories.filter(({ status }) => status === 'done').length)}/${String(report.stories.length)}`,
-    `${String(report.current_iteration)}/${String(report.max_iterations)}`,
-    usedWord(report),
-    oneLine(report.worktree_name),
-  ])
+  const rows = reports.map((report) => {
+    const { done, total } = planOf(report)
+    return [
+      oneLine(report.change_id),
+      stateCell(report, paint),
+      `${String(done)}/${String(total)}`,
+      String(report.current_iteration),
+      usedWord(report),
+      oneLine(report.worktree_name),
+    ]
+  })
   const headings = ['change', 'state', 'stories', 'attempts', 'tokens', 'work tree']
   return `${table(headings, rows, paint, columns)}\n${plural(reports.length, 'loop')}; one of them: ralph status <change>`
 }

@@ -113,7 +113,7 @@ function gateRows({ command, exit_code: exit, what, lines, baseline }: FailedGat
 }
 
 function baselineRow(baseline: Exclude<Baseline, 'unknown'>): string {
-  return `it ${baselineWords[baseline]}${isRed(baseline) ? ': fix that first' : ''}`
+  return `the gate ${baselineWords[baseline]}${isRed(baseline) ? ': fix that first' : ''}`
 }
 
 function isSame(failures: readonly IterationRecord[]): boolean {

@@ -113,11 +113,30 @@ function agentLines(screen: LoopScreen, world: World, width: number, least = Inf
       isWorking && attempt.n === current
         ? { spinner: spinner(world.frame), nowMs: world.nowMs, sinceMs: lastSign(attempt) }
         : undefined
-    const lines = attemptLines(attempt, { width, worktree }, { live, least: left })
+    const gate =
+      screen.life === 'running' && screen.state?.phase === 'gating' && attempt.n === current
+        ? attempt.gates.find(({ ended }) => ended === undefined)
+        : undefined
+    const said = attemptLines(attempt, { width, worktree }, { live, least: left })
+    const lines = gate === undefined ? said : [...said, runningGateLine(gate, world, width, '  ')]
     parts.unshift(at === 0 ? lines : [[], ...lines])
     left -= lines.length + 1
   }
   return parts.flat()
+}
+
+function runningGateLine(
+  { command, started }: Pick<Attempt['gates'][number], 'command' | 'started'>,
+  { frame, nowMs }: World,
+  width: number,
+  indent = '',
+): Line {
+  const ms = Math.max(0, Math.floor((nowMs - sinceMs(started)) / 1000) * 1000)
+  return sides(
+    [span(indent), span(spinner(frame), styleFor('working')), span(` ${oneLine(harmless(command))}`)],
+    line(ms < 1000 ? '0 s' : duration(ms), dim),
+    width,
+  )
 }
 
 function lastSign({ entries, started }: Attempt): number {
@@ -226,15 +245,8 @@ function gateTab(screen: LoopScreen, world: World, width: number): Content {
     }
   }
   const heads = last.gates.map(({ command, started, ended }) => {
+    if (ended === undefined) return runningGateLine({ command, started }, world, width)
     const name = span(` ${oneLine(harmless(command))}`)
-    if (ended === undefined) {
-      const ms = Math.max(0, Math.floor((world.nowMs - sinceMs(started)) / 1000) * 1000)
-      return sides(
-        [span(spinner(world.frame), styleFor('working')), name],
-        line(ms < 1000 ? '0 s' : duration(ms), dim),
-        width,
-      )
-    }
     const meaning = ended.outcome === 'passed' ? 'done' : ended.outcome === 'stopped' ? 'waiting' : 'failed'
     const exit =
       ended.outcome === 'passed'

@@ -211,6 +211,12 @@ describe('reading', () => {
     expect(player.text()).toContain('npm test')
   })
 
+  test('while a gate runs the Agent tab says which, and for how long', () => {
+    const begun = halfWay.findIndex(({ body }) => body.type === 'gate.started')
+    expect(playing(halfWay.slice(0, begun)).text()).not.toContain('⠋ npm test')
+    expect(playing(halfWay.slice(0, begun + 1)).text()).toMatch(/│ {3}\S npm test +\d/)
+  })
+
   test('the gates of a story that is done: each with its outcome, and what they printed', () => {
     const player = playing(halfWay).type('4\u001B[D')
     expect(player.asked()).toContainEqual({ do: 'load', load: { what: 'gate_output', change, n: 2 } })

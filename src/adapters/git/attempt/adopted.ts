@@ -22,7 +22,7 @@ export async function adoptedWords(
     ...(replaced.length === 0 ? [] : [`commits were taken off the branch (${replaced.join(', ')})`]),
     ...(paths.length === 0 ? [] : [`files were changed (${firstNames(paths.map(named), 10)})`]),
   ]
-  return `before story ${storyId} ${what.join(' and ') || 'the work tree was changed'}, not by the loop, which keeps that with its work now`
+  return `before story ${storyId} ${what.join(' and ') || 'the work tree was changed'}, not by the loop: that is saved with this story`
 }
 
 /** Hash and subject of each, the newest first. */

@@ -165,8 +165,8 @@ export async function findAttempt(git: Git, change: string, n: number, saved?: S
   const found = attempts.find((attempt) => attempt.n === n)
   if (found !== undefined) return saved === undefined ? found : withTicks(git, found, saved)
   const numbers = attempts.map((attempt) => attempt.n).join(', ')
-  throw new RalphError('attempt_not_found', `there is no attempt ${n} of ${change}`, {
-    hint: numbers === '' ? 'No attempt is kept.' : `These are kept: ${numbers}.`,
+  throw new RalphError('attempt_not_found', `There is no attempt #${n} of ${change}.`, {
+    hint: numbers === '' ? `None is kept. What ran: ralph history ${change}` : `These are kept: ${numbers}.`,
   })
 }
 
