@@ -70,7 +70,7 @@ function wordsOf(event: QueueEvent): string {
         ? `✓ ${event.change}: gate passed: ${event.gate}${event.flaky ? ' (it failed once, and passed when it ran again)' : ''}`
         : `✕ ${event.change}: gate ${event.outcome === 'failed' ? 'failed' : 'could not run'}: ${event.gate}`
     case 'base.moved':
-      return `▸ ${event.change}: the target was moved, so it is merged again`
+      return `▸ ${event.change}: the target or ralph/${event.change} moved meanwhile, so it is merged again`
     case 'landing.began':
     case 'target.followed':
       return ''

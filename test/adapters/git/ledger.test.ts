@@ -14,6 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { undoRefs } from '../../../src/adapters/git/refs/refs.ts'
 import { readLedger } from '../../../src/adapters/git/refs/ledger.ts'
 import { openStore, type Store } from '../../../src/adapters/git/store.ts'
 import { forgetWatches, watch } from '../../../src/adapters/git/refs/watch.ts'
@@ -267,5 +268,45 @@ describe('the hooks of the repository go on working for the agent', () => {
     agent('branch', 'one')
     expect(readFileSync(trace, 'utf8')).toContain('"argv":["git","branch","one"]')
     expect(await ledger()).toMatchObject({ commands: [], writes: [{ ref: 'refs/heads/one' }] })
+  })
+})
+
+describe('what an agent did to refs is undone', () => {
+  it('O12: but for what somebody has moved since it was looked at, which stays; the loop’s own branch must be as it was seen', async () => {
+    const w = makeWorld()
+    worlds.push(w)
+    const [first, second, third] = ['first', 'second', 'third'].map((word) => {
+      w.git('commit', '-q', '--allow-empty', '-m', word)
+      return w.git('rev-parse', 'HEAD').trim()
+    }) as [string, string, string]
+    for (const name of ['moved', 'moved-again', 'made', 'made-again', 'deleted-and-made', 'ralph/demo'])
+      w.git('branch', name, second)
+    const seen = {
+      moved: ['moved', 'moved-again'].map((name) => ({
+        name: `refs/heads/${name}`,
+        from: first,
+        to: second,
+      })),
+      created: ['made', 'made-again'].map((name) => ({ name: `refs/heads/${name}`, to: second })),
+      deleted: ['deleted', 'deleted-and-made'].map((name) => ({ name: `refs/heads/${name}`, from: first })),
+    }
+    for (const name of ['moved-again', 'made-again']) w.git('update-ref', `refs/heads/${name}`, third)
+    const undone = await undoRefs(w.gitPort, seen, 'refs/heads/ralph/demo')
+    const names = [...undone.moved, ...undone.created, ...undone.deleted].map(({ name }) => name)
+    expect(names).toEqual(['refs/heads/moved', 'refs/heads/made', 'refs/heads/deleted'])
+    const at = (name: string): string =>
+      w.git('for-each-ref', '--format=%(objectname)', `refs/heads/${name}`).trim()
+    expect(['moved', 'moved-again', 'made', 'made-again', 'deleted', 'deleted-and-made'].map(at)).toEqual([
+      first,
+      third,
+      '',
+      third,
+      first,
+      second,
+    ])
+    const own = [{ name: 'refs/heads/ralph/demo', from: second, to: first }]
+    await expect(
+      undoRefs(w.gitPort, { moved: own, created: [], deleted: [] }, 'refs/heads/ralph/demo'),
+    ).rejects.toThrow('ralph/demo')
   })
 })

@@ -25,7 +25,7 @@ import { missingObjects } from '../refs/pins.ts'
 import type { Others } from '../formats/plain-tree.ts'
 import { findMoved } from '../revert/moved-files.ts'
 import { whyUnfit } from '../tree/required-filters.ts'
-import { madeAgain, moveRefs, readRef, readRefs, type RefChanges, type Refs } from '../refs/refs.ts'
+import { moveRefs, readRef, readRefs, type RefChanges, type Refs, undoRefs } from '../refs/refs.ts'
 import { apart, leftBehind, planReunion, reunite } from './reunite.ts'
 import type { Store } from '../store.ts'
 import { exempt } from '../tree/scan.ts'
@@ -165,16 +165,7 @@ async function keepWhole(
   await endOperations(git.gitDir, halfDone.aside)
   const standing = await removeTrees(git, trees)
   const away = changes.created.filter(({ name }) => !standing.some(({ branch }) => branch === name))
-  // Apart from what comes back: a branch `a` and a branch `a/b` cannot be there together.
-  await moveRefs(
-    git,
-    'put away',
-    away.map(({ name, to }) => `delete ${name} ${to}`),
-  )
-  await moveRefs(git, 'put back', [
-    ...changes.moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
-    ...(await Promise.all(changes.deleted.map((each) => madeAgain(git, each)))),
-  ])
+  const undone = await undoRefs(git, { ...changes, created: away }, `refs/heads/ralph/${store.change}`)
   await putBackAliases(git, aliases.own)
   await putBackStashes(git, snapshot.stash_log, {
     back: stashes.dropped.filter((hash) => !gone.has(hash)),
@@ -191,7 +182,8 @@ async function keepWhole(
     moved,
     mayBeSaved,
     plan,
-    away,
+    changes: { ...changes, created: away },
+    undone,
     gone,
     were,
     stashes,

@@ -7,7 +7,7 @@ import { staleWords, type MovedLock } from '../guard/stale-locks.ts'
 import { aliasesTold, withoutAliases } from '../refs/aliases.ts'
 import { treeTold, type MadeTree } from '../refs/made-trees.ts'
 import { shortRef, type RefChanges } from '../refs/refs.ts'
-import { againTold, madeTold, othersTold, type RefPlan } from '../refs/whose-refs.ts'
+import { againTold, madeTold, movedAgain, othersTold, type RefPlan } from '../refs/whose-refs.ts'
 import { lostRepositories, sweptHome } from '../refs/work-elsewhere.ts'
 import type { MovedFile } from '../revert/moved-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
@@ -29,8 +29,9 @@ interface Found {
   readonly moved: string
   readonly mayBeSaved: boolean
   readonly plan: RefPlan
-  /** Refs that the agent made and that were put away. */
-  readonly away: RefChanges['created']
+  /** What the agent did to refs; and what of it was undone: the rest somebody has moved again meanwhile. */
+  readonly changes: RefChanges
+  readonly undone: RefChanges
   /** Objects that are no longer in the repository. */
   readonly gone: ReadonlySet<string>
   readonly were: readonly { readonly from: string }[]
@@ -59,13 +60,12 @@ export async function keptWords(
   found: Found,
 ): Promise<Pick<KeptAttempt, 'warnings' | 'notes'>> {
   const { git } = store
-  const { moved, plan, away, gone, stashes, trees, standing } = found
-  const { own, others, again, aliases } = plan
+  const { moved, plan, changes, undone, gone, stashes, trees, standing } = found
+  const { others, again, aliases } = plan
   const isThere = ({ from }: { readonly from: string }): boolean => !gone.has(from)
-  const changes = { moved: own.moved.filter(isThere), deleted: own.deleted.filter(isThere), created: away }
   const aside = (name: string): string => `${moved}/${name.replace(/^refs\//, '')}`
   const warnings = [
-    ...told(store, withoutAliases(changes, aliases.own), stashes, found.halfDone, aside),
+    ...told(store, withoutAliases(undone, aliases.own), stashes, found.halfDone, aside),
     ...(await aliasesTold(git, 'the agent', aliases.own, aside)),
     ...trees.map((tree) => treeTold(tree, standing.includes(tree))),
     ...found.inside,
@@ -88,6 +88,7 @@ export async function keptWords(
   const notes = [
     ...othersTold(others, aliases.others, `${moved}/before`, found.were.some(isThere)),
     ...againTold('the agent', again),
+    ...movedAgain('the agent', changes, undone, aside),
     ...stashes.gone
       .filter((hash) => !gone.has(hash))
       .map(

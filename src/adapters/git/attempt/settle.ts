@@ -2,12 +2,12 @@
 import { aliasesTold, putBackAliases, readAliases, withoutAliases } from '../refs/aliases.ts'
 import { readLedger } from '../refs/ledger.ts'
 import { missingObjects } from '../refs/pins.ts'
-import { madeAgain, moveRefs, readRefs, setHead, shortRef } from '../refs/refs.ts'
+import { moveRefs, readRefs, setHead, shortRef, undoRefs } from '../refs/refs.ts'
 import type { Store } from '../store.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { planStashes, putBackBeside, putBackStashes, readStashLog } from '../stash/stash-list.ts'
 import { forgetWatches, watchedGates } from '../refs/watch.ts'
-import { againTold, besideTold, madeTold, planRefs } from '../refs/whose-refs.ts'
+import { againTold, besideTold, madeTold, movedAgain, planRefs } from '../refs/whose-refs.ts'
 
 /** Before a save or a revert; what the agent did was settled when the attempt was kept. */
 export async function settleGates(store: Store, snapshot: Snapshot): Promise<void> {
@@ -43,19 +43,12 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
   ])
   if (own.created.some(({ name }) => name === now.head.ref))
     await setHead(git, snapshot.head, 'after the gates')
-  await moveRefs(
-    git,
-    'put away',
-    own.created.map(({ name, to }) => `delete ${name} ${to}`),
-  )
-  await moveRefs(git, 'put back', [
-    ...moved.map(({ name, from, to }) => `update ${name} ${from} ${to}`),
-    ...(await Promise.all(deleted.map((each) => madeAgain(git, each)))),
-  ])
+  const changes = { moved, deleted, created: own.created }
+  const undone = await undoRefs(git, changes, `refs/heads/ralph/${store.change}`)
   await putBackAliases(git, aliases.own)
   const back = stashes.dropped.filter((hash) => !gone.has(hash))
   await putBackStashes(git, snapshot.stash_log, { back, away: stashes.made.map(({ hash }) => hash) })
-  const said = withoutAliases({ moved, deleted, created: own.created }, aliases.own)
+  const said = withoutAliases(undone, aliases.own)
   const lines = [
     ...said.moved.map(
       ({ name }) => `a gate moved ${shortRef(name)}; it is back, its version is ${aside(name)}`,
@@ -64,6 +57,7 @@ export async function settleGates(store: Store, snapshot: Snapshot): Promise<voi
     ...madeTold('a gate', said.created, aside),
     ...(await aliasesTold(git, 'a gate', aliases.own, aside)),
     ...againTold('a gate', again),
+    ...movedAgain('a gate', changes, undone, aside),
     ...stashes.made.map(
       ({ hash, message }) => `a gate stashed work (${message}); it is kept: ${git.typed} stash apply ${hash}`,
     ),

@@ -1,5 +1,5 @@
 // Lets the git of an agent or a gate tell what it does, and nobody else's: hooks and a trace that only its environment names.
-import { existsSync, lstatSync, readdirSync, rmSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, rmSync, utimesSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 import { mkdir, readdir, rename, rm, writeFile } from '../../files/now.ts'
 import { markOf, writeOver } from '../../files/whole.ts'
@@ -53,6 +53,7 @@ export async function watch(store: Store, by: Watched, n: number): Promise<Recor
   const shim = join(folder, 'shim.sh')
   const script = shimScript({ ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir })
   writeOver(shim, Buffer.from(script), 0o666)
+  backdate(shim)
   const marks = isSpare ? (made.get(folder)?.hooks ?? '') : await makeHooks(hooks, names)
   made.set(folder, { hooks: marks, shim: markAt(shim) })
   const parameters = [user.parameters, `'core.hooksPath'=${quoted(hooks)}`]
@@ -83,7 +84,9 @@ export async function closeRefs(
   const { all } = await readRefs(git)
   await writeFile(join(folder, 'there'), bytesOf(`${Object.keys(all).join('\n')}\n`), { mode: 0o600 })
   const at = { ...user, folder, gitDir: git.gitDir, common: git.gitCommonDir, isClosed: true }
-  await writeFile(join(folder, 'shim.sh'), shimScript(at), { mode: 0o600 })
+  const shim = join(folder, 'shim.sh')
+  await writeFile(shim, shimScript(at), { mode: 0o600 })
+  backdate(shim)
   // It would pack refs, and what it could not do then stops the user's own later.
   const parameters = [
     user.parameters,
@@ -97,6 +100,12 @@ export async function closeRefs(
 /** What `closeRefs` made a git say, in what the command printed; undefined where it was not refused anything. */
 export function refusedRef(output: string): string | undefined {
   return /^ralph: (it may not write .*)$/m.exec(output)?.[1]
+}
+
+/** It asks git again where the settings are newer than itself. Clocks of files tick every few milliseconds: one tick is not newer. */
+function backdate(shim: string): void {
+  const second = Date.now() / 1000 - 0.02
+  utimesSync(shim, second, second)
 }
 
 /** Small files, not links: an installer of hooks that writes to one of these spoils no other. */

@@ -164,6 +164,28 @@ export function againTold(who: string, again: readonly string[]): string[] {
   )
 }
 
+/** Of those that were to be undone, the ones that somebody has moved again since they were looked at. */
+export function movedAgain(
+  who: string,
+  seen: RefChanges,
+  undone: RefChanges,
+  aside: (name: string) => string,
+): string[] {
+  const isLeft = ({ name }: { readonly name: string }): boolean =>
+    ![...undone.moved, ...undone.deleted, ...undone.created].some((each) => each.name === name)
+  return [
+    ...[...seen.moved, ...seen.created]
+      .filter(isLeft)
+      .map(
+        ({ name }) =>
+          `${shortRef(name)} was moved by ${who} and then by somebody else; it stays as it is now, and the version of ${who} is ${aside(name)}`,
+      ),
+    ...seen.deleted
+      .filter(isLeft)
+      .map(({ name }) => `${shortRef(name)} was deleted by ${who} and made again by somebody else; it stays`),
+  ]
+}
+
 /** With the command that brings each back. */
 export function madeTold(
   who: string,
