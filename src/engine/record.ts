@@ -88,7 +88,7 @@ function toRecord(
     reason:
       ended?.resets_at_ms === undefined
         ? current.reason
-        : `${current.reason} (can be asked again at ${stamp(ended.resets_at_ms).slice(0, 16).replace('T', ' ')})`,
+        : `${current.reason} (until ${stamp(ended.resets_at_ms).slice(0, 16).replace('T', ' ')})`,
     ...(ended?.exit_code !== undefined && { exit_code: ended.exit_code }),
     ...(ended?.signal !== undefined && { signal: ended.signal }),
     ...(kept !== undefined && { attempt_ref: kept.ref }),

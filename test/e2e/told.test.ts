@@ -550,7 +550,7 @@ describe('the small ones', () => {
   test('F7: show of a change without a plan says so, and what to write', async () => {
     const at = scratch({ tasks: '' })
     const { stdout } = await ralph(at, ['show', 'demo'])
-    expect(stdout).toContain('No tasks.md yet')
+    expect(stdout).toContain('It has no tasks yet.')
     expect(stdout).toContain('- [ ] 1.1')
   })
 })

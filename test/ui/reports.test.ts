@@ -333,6 +333,15 @@ describe('the past', () => {
       '1 earlier run: ralph history x --all (or --run 1)',
       '',
     ])
+    const waited = [iteration({ verdict: 'limit' }), iteration({ n: 2 })]
+    const limited = await ralph(
+      ['history'],
+      answering({
+        history: () => Promise.resolve({ change_id: 'x', iterations: waited, stories, earlier_runs: [] }),
+      }),
+    )
+    expect(limited.out).toMatch(/^waited: 1 of 2 attempts, /m)
+    expect(limited.out).not.toContain('undone')
   })
 
   it('attempts: how to see and bring back one', async () => {

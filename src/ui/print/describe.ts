@@ -144,7 +144,12 @@ function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] 
   const all = `ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`
   return [
     ...head,
-    ...lines.flatMap((line) => dimmed(line, what === undefined ? 6 : 8)),
+    // The message, below the name of the test, is what one looks for.
+    ...lines.flatMap((line, at) =>
+      what !== undefined && at === 0
+        ? entryLines({ indent: 8, text: clip(oneLine(line), 400) }, sheet)
+        : dimmed(line, what === undefined ? 6 : 8),
+    ),
     ...(more > 0
       ? entryLines(
           { indent: 6, text: `${plural(more, 'more line')}: ${unbroken(all)}`, style: paint.dim },

@@ -1,6 +1,6 @@
 // What all forms of the report show, so that they say the same: its words, its figures and its two tables, before any markup.
 import { firstNames } from '../../core/first-names.ts'
-import { tookMs } from '../../core/report.ts'
+import { keepsWork, tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
 import { agentName, statusMeaning, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
@@ -77,7 +77,7 @@ export function notesOf({ totals, stories, not_kept: lost }: RunReport): readonl
   )
   const facts: readonly Fact[] = [
     ['note', wordOnlyText(attempts).join()],
-    ['undone', lossWords(totals, lost)],
+    [attempts.every(isKeptOrWaited) ? 'waited' : 'undone', lossWords(totals, lost)],
     ['tokens', guessWords(stories, totals.iterations)],
     [
       'cost',
@@ -85,6 +85,11 @@ export function notesOf({ totals, stories, not_kept: lost }: RunReport): readonl
     ],
   ]
   return facts.filter(([, words]) => words !== '')
+}
+
+/** Where every other one had only to wait for its provider, nothing was undone. */
+function isKeptOrWaited({ verdict }: { readonly verdict: Verdict }): boolean {
+  return verdict === 'limit' || keepsWork[verdict]
 }
 
 /** A guess of 0 is none: there was nothing to guess from. */

@@ -44,8 +44,8 @@ export function showText(change: ChangeDetail, paint: Paint): string {
 
 function emptyLines({ name }: ChangeDetail): readonly string[] {
   return [
-    'No tasks.md yet, or none with a task in it. Write it (/opsx:propose in your',
-    `agent, or by hand): openspec/changes/${oneLine(name)}/tasks.md`,
+    'It has no tasks yet. Write them (/opsx:propose in your agent, or by hand) into',
+    `openspec/changes/${oneLine(name)}/tasks.md:`,
     '  ## 1. First story',
     '  - [ ] 1.1 a task',
   ]

@@ -112,7 +112,8 @@ export function meaningOf(
   { state, life }: Pick<LoopScreen, 'state' | 'life'>,
 ): Meaning {
   if (story.status !== 'open') return storyMeanings[story.status]
-  if (story.id === (state?.current?.storyId ?? state?.storyId) && life === 'running')
+  const isAtIt = life === 'running' && state?.outcome === undefined
+  if (isAtIt && story.id === (state?.current?.storyId ?? state?.storyId))
     return state?.waiting === undefined ? 'working' : 'waiting'
   const last = state?.iterations.findLast(({ story_id: id }) => id === story.id)
   return last === undefined || keepsWork[last.verdict] ? 'open' : verdictMeaning(last.verdict)
