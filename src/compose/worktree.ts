@@ -4,6 +4,7 @@ import { join, relative } from 'node:path'
 import { copyAll } from '../adapters/files/copy.ts'
 import { checkOut } from '../adapters/git/tree/check-out.ts'
 import type { Repository } from '../adapters/git/git.ts'
+import { refuseMountsIn } from '../adapters/git/revert/mounted.ts'
 import { clearStart, forgetStart, setUpMark } from '../adapters/git/start/started-tree.ts'
 import { addWorktree } from '../adapters/git/start/worktrees.ts'
 import type { Cage } from '../adapters/process/cage.ts'
@@ -83,6 +84,7 @@ export async function enterWorktree(
   const cwd = join(repository.worktree, relative(home.git.worktree, home.cwd))
   const leave = async (): Promise<void> => {
     if (!isNew) return
+    refuseMountsIn(repository.worktree)
     await home.git.run(['worktree', 'remove', '--force', repository.worktree])
     await settled()
   }

@@ -1,8 +1,9 @@
 // What an attacker found in the smaller doors, each as it was found.
-import { rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { eventsOf, goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { eventsOf, goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
 
 const plan = 'openspec/changes/demo/tasks.md'
 
@@ -79,3 +80,48 @@ test('U5: where .claude is a file, no command speaks of a run that is not there 
     mend()
   }
 })
+
+/** As root, or as somebody who may make namespaces. */
+const ownMounts = [['-m'], ['-Urm']].find((flags) => spawnSync('unshare', [...flags, 'true']).status === 0)
+const notHere = ownMounts === undefined ? ', skipped: nobody may mount here, not even in a namespace' : ''
+
+test.skipIf(ownMounts === undefined)(
+  `L: what an agent mounts in the work tree or in its temp folder is never removed through the mount; ralph names it, and goes on once it is gone${notHere}`,
+  () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const data = join(at.root, "user's data")
+    mkdirSync(data)
+    writeFileSync(join(data, 'precious'), 'mine\n')
+    const agent = at.script(
+      'agent.sh',
+      `mkdir 'm nt' "$HOME/new" "$TMPDIR/t"; echo new > "$HOME/new/file"
+mount --bind "${data}" 'm nt' && mount --bind "$HOME/new" "$TMPDIR/t"
+echo work > work.txt; echo "<promise>FAILED: no</promise>"`,
+    )
+    const run = (step: string, args: string): string =>
+      `"${process.execPath}" "${program}" ${args} > ${join(at.root, step)} 2>&1; echo $? >> ${join(at.root, step)}`
+    const steps = [
+      run('loop', `loop demo --max-retries 0 --agent-command "${agent}"`),
+      run('refused', 'finish demo --cleanup'),
+      `cat "${data}/precious" "$HOME/new/file" work.txt`,
+      `eval "$(sed -n 's/.*Unmount it: \\(umount .*\\), then .*/\\1/p' ${join(at.root, 'refused')})"`,
+      run('finish', 'finish demo --cleanup'),
+      `cat "${data}/precious"; ls`,
+    ]
+    const { stdout } = spawnSync('unshare', [...(ownMounts ?? []), 'sh', '-c', steps.join('\n')], {
+      cwd: at.repo,
+      env: at.env,
+      encoding: 'utf8',
+    })
+    const told = (step: string): string => readFileSync(join(at.root, step), 'utf8')
+    const mount = join(at.repo, 'm nt')
+    expect(told('loop')).toMatch(/temp folder could not be removed/)
+    expect(told('loop')).toContain(`error: ${mount} was mounted in the work tree while the loop ran`)
+    expect(told('loop')).toMatch(/Unmount it: umount '[^\n]*m nt', then type: ralph resume demo\.[^]*\n1\n$/)
+    expect(told('refused')).toMatch(/Unmount it: umount [^\n]*then type the command again\.\n1\n$/)
+    expect(told('finish')).toMatch(/the work tree is back at the checkpoint[^]*\n0\n$/)
+    expect(stdout).toBe('mine\nnew\nwork\nmine\nREADME.md\nopenspec\n')
+    expect(readFileSync(join(data, 'precious'), 'utf8')).toBe('mine\n')
+    expect(at.git('show', 'refs/ralph/demo/attempts/1:work.txt')).toBe('work')
+  },
+)

@@ -15,6 +15,7 @@ import { tellSwept } from './submodules/keep-submodules.ts'
 import { isPackDue, packLoose } from './formats/pack.ts'
 import { explainRefusals } from './tree/permissions.ts'
 import { moveRefs, readRefs, type Refs } from './refs/refs.ts'
+import { refuseMounted } from './revert/mounted.ts'
 import { isAsLeft, keptAs, restoreFound, restoreSnapshot } from './revert/restore.ts'
 import { lookAt, treeToSave, watchMade } from './attempt/saving.ts'
 import { settled, settleGates } from './attempt/settle.ts'
@@ -92,6 +93,7 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
 
 export async function keep(store: Store, n: number, mayBeSaved: boolean): Promise<KeptAttempt> {
   const snapshot = await requireSnapshot(store)
+  refuseMounted(store, snapshot)
   const operation = { op: 'keep', n, commit: snapshot.commit, now_ms: store.clock.now() } as const
   return await store.operate(operation, () => keepAttempt(store, n, snapshot, mayBeSaved))
 }
@@ -123,6 +125,7 @@ async function save(
   const again = await savedBefore(store, message)
   if (again !== undefined) return again
   const snapshot = await requireSnapshot(store)
+  refuseMounted(store, snapshot)
   const { attempt = 0 } = store.memory()
   const { tree, refs, refused } = await treeToSave(store, snapshot, judged)
   if (refused !== undefined) return { commit: snapshot.commit, changed: false, refused }
@@ -158,6 +161,7 @@ async function save(
 
 export async function restore(store: Store): Promise<{ commit: string; isWhole: boolean }> {
   const snapshot = await requireSnapshot(store)
+  refuseMounted(store, snapshot)
   const { beside, attempt } = store.memory()
   const holder = keptAs(store)
   const isWhole = await store.operate({ op: 'restore', commit: snapshot.commit }, async () => {
@@ -180,6 +184,7 @@ async function recover(strategy: Strategy, store: Store): Promise<Recovered> {
   await mendStashes(store.git)
   const { pending, beside } = store.memory()
   if (pending === undefined) return {}
+  if (snapshot !== undefined) refuseMounted(store, snapshot)
   const what = await redo(strategy, store, pending, beside)
   await store.note({ type: 'git.ended', op: pending.operation.op })
   return typeof what === 'string' ? { said: what } : what

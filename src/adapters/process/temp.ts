@@ -16,6 +16,7 @@ import {
 import { chmod, lstat, readdir, rm } from 'node:fs/promises'
 import { hostname, tmpdir } from 'node:os'
 import { basename, dirname, isAbsolute, join } from 'node:path'
+import { mountsBelow } from '../files/mounts.ts'
 import { once } from '../../core/once.ts'
 import { processIdentity } from './table.ts'
 
@@ -25,7 +26,7 @@ export function makeTemp(runId: string, env: NodeJS.ProcessEnv): string {
 
 /** Whether it is gone. Never rejects: what an agent left there decides nothing. What is older than the folder was moved there, and is not ralph's to delete. */
 export async function removeTemp(folder: string): Promise<boolean> {
-  if (movedInto(folder).length > 0) return false
+  if (movedInto(folder).length > 0 || mountsBelow(folder).length > 0) return false
   if (await removed(folder)) return true
   // Caches of package managers are read-only down to their folders.
   await open(folder)

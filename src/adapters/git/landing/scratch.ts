@@ -6,6 +6,7 @@ import { RalphError } from '../../../core/error.ts'
 import type { Author } from '../formats/author.ts'
 import type { Git } from '../git.ts'
 import { mainFolder } from '../refs/branch-in-use.ts'
+import { refuseMountsIn } from '../revert/mounted.ts'
 import { findTree } from '../start/worktrees.ts'
 import { commitTree, joined } from '../tree/tree.ts'
 
@@ -42,6 +43,7 @@ export async function closeScratchTree(git: Git): Promise<void> {
   const dir = scratchDir(git)
   const made = existsSync(markOf(git)) ? await readFile(markOf(git), 'utf8') : ''
   if (made === dir) {
+    refuseMountsIn(dir)
     await rm(dir, { recursive: true, force: true, maxRetries: 3 })
     // Its own record alone: `worktree prune` would take those of the user's that are moved away or not mounted just now, with all that is staged there.
     await git.run(['worktree', 'remove', '--force', '--force', dir], { accept: [128] })

@@ -5,6 +5,7 @@ import { isWithin } from '../../../core/cage.ts'
 import { sandboxedMark } from '../../files/paths.ts'
 import { readIfThere } from '../../files/whole.ts'
 import type { Ledger } from '../../../core/ownership.ts'
+import { mountsBelow } from '../../files/mounts.ts'
 import { shellWord } from '../../process/shell-word.ts'
 import { textOf } from '../formats/bytes.ts'
 import { linkedTo } from '../formats/linked-trees.ts'
@@ -67,7 +68,9 @@ export async function removeTrees(git: Git, trees: readonly MadeTree[]): Promise
   for (const tree of trees) {
     const { out } = await inside(git, tree).run(['status', '--porcelain', '--ignored'], { accept: [128] })
     const { code } =
-      out === '' ? await git.run(['worktree', 'remove', tree.folder], { accept: [1, 128] }) : { code: 1 }
+      out === '' && mountsBelow(tree.folder).length === 0
+        ? await git.run(['worktree', 'remove', tree.folder], { accept: [1, 128] })
+        : { code: 1 }
     if (code !== 0) standing.push(tree)
   }
   return standing

@@ -4,6 +4,7 @@ import { statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { drop, readdir } from '../../files/now.ts'
+import { mountsBelow } from '../../files/mounts.ts'
 import { fileMark, readRecord, writeDurably } from '../../files/whole.ts'
 import { RalphError } from '../../../core/error.ts'
 import { headOf, type Head, type RefName } from '../../../core/git-facts.ts'
@@ -95,6 +96,8 @@ const snapshotSchema = z.object({
   /** What git does not see; see unseen.ts. */
   special: z.array(z.string()).default([]),
   deep: z.array(z.string()).default([]),
+  /** See mounted.ts; earlier versions did not look. */
+  mounts: z.array(z.string()).optional(),
   /** In a sparse checkout: what is there although it is left out. */
   outside: z.array(z.string()).optional(),
   /** Folders with tracked files that hold a repository of their own. */
@@ -224,6 +227,7 @@ export async function composeSnapshot(
     empty: [...observed.empty],
     special: observed.unseen.special.filter((path) => !isExempt(path)),
     deep: observed.unseen.deep.filter((path) => !isExempt(path)),
+    mounts: mountsBelow(store.git.worktree),
     ...(observed.settings.isSparse && {
       outside: await presentOutside(store.git, join(store.folder, what.index)),
     }),

@@ -9,6 +9,7 @@ import { RalphError } from '../../../core/error.ts'
 import { reapByMarker } from '../../process/reap.ts'
 import { bootId, isAlive, processIdentity } from '../../process/table.ts'
 import { shown, type Git } from '../git.ts'
+import { refuseMountsIn } from '../revert/mounted.ts'
 import { moveAway, removePath } from '../tree/remove.ts'
 import { checkpointFolder } from '../store.ts'
 import { scanTree } from '../tree/scan.ts'
@@ -98,6 +99,7 @@ async function clear(git: Git, change: string, start: Start): Promise<string> {
   if (!admins.every((admin) => isUnused(admin, start.commit))) return ''
   const isOurs = admins.length > 0 || pointsNowhere(start.dir)
   if (!existsSync(start.dir) || !isOurs) return await removeAll(admins, '')
+  refuseMountsIn(start.dir)
   const name = Buffer.from(basename(start.dir)).toString('latin1')
   if (await holdsMore(git, change, start)) {
     const aside = join(checkpointFolder(git.gitCommonDir, change), 'left', `${Date.now()}`)

@@ -56,7 +56,8 @@ export async function pruneAbove(worktree: string, path: string): Promise<void> 
     } catch (error) {
       const code = (error as NodeJS.ErrnoException).code
       if (code === 'ENOENT') continue
-      if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') return
+      // Busy: something is mounted there.
+      if (['ENOTEMPTY', 'EEXIST', 'ENOTDIR', 'EBUSY'].includes(code ?? '')) return
       throw error
     }
   }
