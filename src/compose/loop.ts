@@ -240,6 +240,7 @@ async function runHeld(
       noApiKey: config.no_api_key,
       env: site.env,
       graceMs: 3_000,
+      gitDirs: [site.git.gitDir, site.git.gitCommonDir],
       ...(cages.agent !== undefined && { cage: cages.agent }),
       ...(limits !== undefined && { limits }),
     })

@@ -1,6 +1,6 @@
 // What an attacker found in the smaller doors, each as it was found.
 import { spawnSync } from 'node:child_process'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { eventsOf, goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
@@ -125,3 +125,23 @@ echo work > work.txt; echo "<promise>FAILED: no</promise>"`,
     expect(at.git('show', 'refs/ralph/demo/attempts/1:work.txt')).toBe('work')
   },
 )
+
+test('R17: where the agent has moved the repository, or its objects alone, to its temp folder on another disk, that folder is kept and named', async () => {
+  // A copy, as `mv` makes it there: nothing of it is older than the folder.
+  const moves = {
+    '.git': 'mkdir "$TMPDIR/x" && cp -r .git "$TMPDIR/x" && rm -rf .git',
+    objects: 'cp -r .git/objects "$TMPDIR/o" && rm -rf .git/objects/??',
+  }
+  for (const [part, move] of Object.entries(moves)) {
+    const at = scratch({ tasks: tasksOf(1) })
+    const before = at.git('rev-list', '--objects', '--all')
+    const ended = await ralph(at, ['loop', 'demo', '--agent-command', move], { env: { TMPDIR: at.root } })
+    expect(ended.code).toBe(1)
+    const [, kept = ''] = /its temp folder: that is kept as (\S+)/.exec(ended.stderr + ended.stdout) ?? []
+    const back = part === '.git' ? `cp -r ${kept}/x/.git .` : `cp -r ${kept}/o/. .git/objects`
+    spawnSync('sh', ['-c', back], { cwd: at.repo })
+    expect(at.git('rev-list', '--objects', before.split('\n')[0] ?? '')).toBe(before)
+    const finished = await ralph(at, ['finish', 'demo', '--cleanup'], { env: { TMPDIR: at.root } })
+    expect({ code: finished.code, isKept: existsSync(kept) }).toEqual({ code: 0, isKept: true })
+  }
+})

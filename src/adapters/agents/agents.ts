@@ -6,13 +6,14 @@ import { RalphError } from '../../core/error.ts'
 import type { AgentEnded, AgentEnding } from '../../core/event.ts'
 import type { Limits } from '../../core/resource-limits.ts'
 import type { Agent, AgentSignal, AgentTask, ClaimDesk } from '../../ports.ts'
+import { watchRepository } from '../files/repository-watch.ts'
 import { cageFault, type Cage } from '../process/cage.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
 import { startGroup, type Group, type GroupEnd, type GroupOptions } from '../process/group.ts'
 import { hiddenSince, strangersIn } from '../process/strays.ts'
 import { processIdentity } from '../process/table.ts'
 import { boundedTail } from '../process/tail.ts'
-import { makeTemp, movedInto, removeTemp } from '../process/temp.ts'
+import { makeTemp, movedInto, removeTemp, setApart } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
 import { openClaims, type ClaimServer } from './claim-server.ts'
 import { isClaimTool } from './claim-tools.ts'
@@ -47,6 +48,8 @@ export interface AgentsOptions {
   readonly room?: () => Promise<void> | undefined
   readonly cage?: Cage
   readonly limits?: Limits
+  /** Of the repository: a temp folder that holds a part which is missing there is not removed. */
+  readonly gitDirs?: readonly string[]
 }
 
 export function createAgents(options: AgentsOptions): Agent {
@@ -57,11 +60,15 @@ export function createAgents(options: AgentsOptions): Agent {
       if (kind === undefined) return notStarted('missing', `There is no agent called ${task.agent}.`)
       if (!stop.aborted) await roomOrStop(options.room?.(), stop)
       if (stop.aborted) return notStarted(causeOf(stop), '')
+      const holdsPart = watchRepository(options.gitDirs ?? [])
       const tempDir = makeTemp(task.env['RALPH_RUN_ID'] ?? '', options.env)
       try {
         return await runTurn({ kind, task, stop, tell, options, tempDir })
       } finally {
-        if (!(await removeTemp(tempDir))) {
+        if (holdsPart(tempDir)) {
+          const message = `A part of the repository is missing, and the agent may have put it into its temp folder: that is kept as ${setApart(tempDir)}`
+          tell({ type: 'warning', message })
+        } else if (!(await removeTemp(tempDir))) {
           const moved = movedInto(tempDir)
           const message =
             moved.length > 0

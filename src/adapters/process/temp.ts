@@ -9,6 +9,7 @@ import {
   readdirSync,
   readlinkSync,
   realpathSync,
+  renameSync,
   rmdirSync,
   unlinkSync,
   writeFileSync,
@@ -31,6 +32,17 @@ export async function removeTemp(folder: string): Promise<boolean> {
   // Caches of package managers are read-only down to their folders.
   await open(folder)
   return removed(folder)
+}
+
+/** For one that holds what is nowhere else: out of the reach of whatever clears temp folders away. Its name now. */
+export function setApart(folder: string): string {
+  const to = join(dirname(folder), `kept-${basename(folder)}`)
+  try {
+    renameSync(folder, to)
+    return to
+  } catch {
+    return folder
+  }
 }
 
 /** What lies in a temp folder and was there before it, by the time of its birth: a move within a disk keeps that. The outermost, of the first thousands. */
