@@ -253,7 +253,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const markers = await markersLeft(git, { base, tip, commit })
       if (markers.length > 0)
         return {
-          refused: `git’s conflict markers are in ${markers.join(', ')}`,
+          refused: `git's conflict markers are in ${markers.join(', ')}`,
           hint: `Merge both sides on ralph/${change} and commit there, then: ralph queue retry ${change}`,
         }
       const isNothing = (await treeOf(git, commit)) === (await treeOf(git, base))

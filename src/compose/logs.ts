@@ -60,6 +60,7 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
       const next: Log | undefined = logsOf(run).find((candidate) => candidate.n > n)
       if (next !== undefined && request.iteration === undefined) {
         reader.end()
+        conclude(run, log, request)
         log = next
         announce(run, log, request)
         reader = readLog(log, request, run)
@@ -70,7 +71,13 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
     await delay(followMs, undefined, { signal: request.stop }).catch(() => undefined)
   }
   reader.end()
+  conclude(run, log, request)
   await close()
+}
+
+function conclude({ change, state }: KnownRun, { n }: Log, { ended, stop }: LogRequest): void {
+  const record = state.iterations.find((iteration) => iteration.n === n)
+  if (record !== undefined && !stop.aborted) ended?.(record, change)
 }
 
 function announce(

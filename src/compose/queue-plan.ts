@@ -1,6 +1,8 @@
 // What `ralph up` is to do, before anything is touched: which changes, into which branch, in which order; refused where that makes no sense.
+import { relative } from 'node:path'
 import { inspectLock } from '../adapters/files/lock.ts'
 import { queuePaths } from '../adapters/files/queue-files.ts'
+import { textOf } from '../adapters/git/formats/bytes.ts'
 import { hasLandedOn, targetRefs } from '../adapters/git/landing/landing.ts'
 import { readRefs, shortName } from '../adapters/git/refs/refs.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
@@ -137,7 +139,35 @@ export async function openedFor(
   )
   const agents = [...(request.agents.agent ?? ['command'])]
   const isGateless = proven.length > 0 && proven.every(({ gates }) => gates.length === 0)
-  return { ...opened, proven, ...(isGateless && (await gateFound(site, { gates: [], agents }))) }
+  const uncommitted = await uncommittedPlans(
+    site,
+    open.map(({ change }) => change),
+  )
+  return {
+    ...opened,
+    proven,
+    ...(isGateless && (await gateFound(site, { gates: [], agents }))),
+    ...(uncommitted.length > 0 && { uncommitted }),
+  }
+}
+
+async function uncommittedPlans(site: Site, changes: readonly string[]): Promise<string[]> {
+  const root = await findRootOf(site)
+  const folders = new Map(
+    changes.map((change) => [change, relative(site.git.worktree, changeDirOf(root, change))]),
+  )
+  const inside = [...folders].filter(([, folder]) => !folder.startsWith('..'))
+  if (inside.length === 0) return []
+  const { out } = await site.git.run([
+    'status',
+    '--porcelain',
+    '-z',
+    '--untracked-files=all',
+    '--',
+    ...inside.map(([, folder]) => folder),
+  ])
+  const paths = textOf(out)
+  return inside.flatMap(([change, folder]) => (paths.includes(` ${folder}/`) ? [change] : []))
 }
 
 type QueueOpened = Extract<QueueBody, { type: 'queue.opened' }>
@@ -158,13 +188,14 @@ export async function dryUp(site: Site, request: UpWish): Promise<UpPlan> {
   for (const { change, unresolved } of entries)
     loops.set(change, await loopFacts(site, change, unresolved?.marked))
   const steps = dueNow(state, { loops, likelyUsd: 0, hold: lowDisk(site) })
-  const { target, jobs, land, lands, gate_found: offered } = bodies[0] as QueueOpened
+  const { target, jobs, land, lands, gate_found: offered, uncommitted } = bodies[0] as QueueOpened
   return {
     target,
     jobs,
     land: lands ? land : 'no',
     gates: request.gates,
     ...(offered !== undefined && { gate_offered: offered }),
+    ...(uncommitted !== undefined && { uncommitted }),
     changes: await Promise.all(
       entries.map(async (entry) => {
         const { change, after } = entry

@@ -105,7 +105,7 @@ async function document({ path, text }: { path: string; text: string }): Promise
     const [reason = ''] = String(error instanceof Error ? error.message : error).split('\n')
     throw configError(
       `${path} is not valid ${path.endsWith('.json') ? 'JSON' : 'YAML'}: ${reason.replace(/:$/, '')}`,
-      'correct that line',
+      `correct that line${faultyLine(text, error)}`,
     )
   }
   if (parsed === null || parsed === undefined) return {}
@@ -113,6 +113,16 @@ async function document({ path, text }: { path: string; text: string }): Promise
     throw configError(`${path} must hold settings, one "name: value" per line`, 'an example: max_retries: 3')
   }
   return { ...parsed }
+}
+
+/** The line itself; where the parser noticed a fault only on an empty line after it, the last one that says something. */
+function faultyLine(text: string, error: unknown): string {
+  const places = error instanceof Error && 'linePos' in error ? error.linePos : undefined
+  const at: unknown = Array.isArray(places) ? places[0] : undefined
+  if (typeof at !== 'object' || at === null || !('line' in at) || typeof at.line !== 'number') return ''
+  const above = text.split('\n').slice(0, at.line)
+  const found = above.findLastIndex((line) => line.trim() !== '')
+  return found < 0 ? '' : ` (${String(found + 1)}): ${above[found]?.trim().slice(0, 80) ?? ''}`
 }
 
 function settings(written: Record<string, unknown>, path: string): ReadonlyMap<OptionKey, unknown> {

@@ -24,6 +24,8 @@ const bodies = () =>
       proven: z.array(z.object({ change, gates: z.array(z.string()) })).optional(),
       /** Of a queue without gates: a command that would make one; empty where there is none. */
       gate_found: z.string().optional(),
+      /** Those whose plan is not committed: it lands with the work. */
+      uncommitted: z.array(change).optional(),
     }),
     z.object({
       type: z.literal('entry.added'),

@@ -126,7 +126,7 @@ function whyOf(event: DecisiveEvent): Why {
     case 'baseline.ended': {
       const { command, outcome, exit_code, duration_ms, reason } = event
       const words = outcome === 'unknown' ? "without the agent's work: not known" : baselineWords[outcome]
-      const rule = 'a gate that failed is run once in a loop without the work, before the retry is paid'
+      const rule = 'a gate that failed is run once in a loop without the work, before the next attempt'
       return [`${command} ${words}`, rule, { exit_code, duration_ms, reason }]
     }
     case 'boxes.settled': {

@@ -206,6 +206,8 @@ export interface UpPlan {
   readonly gates: readonly string[]
   /** Without gates: a command that would make one; empty where there is none. */
   readonly gate_offered?: string
+  /** Those whose plan is not committed: it lands with the work. */
+  readonly uncommitted?: readonly string[]
   /** In their order, those that have landed left out. */
   readonly changes: readonly {
     readonly change: string
@@ -555,6 +557,8 @@ export interface LogRequest {
   readonly follow: boolean
   /** Before what was said in it. */
   readonly began?: (attempt: LoggedAttempt) => void
+  /** After it, once it has ended: what came of it. */
+  readonly ended?: (attempt: Pick<IterationRecord, 'n' | 'verdict' | 'reason'>, change: string) => void
   readonly write: (bytes: Uint8Array) => void
   readonly stop: AbortSignal
 }

@@ -173,6 +173,11 @@ describe('files', () => {
     expect(said).not.toMatch(/:$/)
   })
 
+  it('of a YAML fault the line is named, where the parser stumbled only after it, too', async () => {
+    await projectFile('max_retries: 1\nverify: [npm test\n\n')
+    expect((await refusal()).hint).toBe('correct that line (2): verify: [npm test')
+  })
+
   it('a wrong number comes with the line as it should be', async () => {
     await projectFile('max_retries: x')
     expect((await refusal()).hint).toBe('in ralph.yaml: max_retries: 3')

@@ -534,7 +534,7 @@ describe('F1: a gate that is red from the start', () => {
     const why = await ralph(at, ['why', 'demo'])
     expect(why.stdout).toContain("the gate fails in the same way without the agent's work: fix that first")
     expect(why.stdout).toMatch(/next +ralph resume demo +try again, when that is fixed/)
-    expect((await ralph(at, ['why', 'demo', '--trace'])).stdout).toContain('before the retry is paid')
+    expect((await ralph(at, ['why', 'demo', '--trace'])).stdout).toContain('before the next attempt')
     expect(at.git('status', '--porcelain')).toBe('')
 
     const json = await ralph(at, ['loop', 'demo', '--fresh', '--json', ...how])

@@ -65,7 +65,7 @@ test('another process hears the same events as --json prints, talk too, while th
     expect(heard.stdout).toContain(words)
   // F21: which story, which attempt.
   expect(heard.stdout).toMatch(
-    /^▸ 1\/2 Story 1 {3}#1 of demo {3}\d\d:\d\d:\d\d\nstory 1 begins\n[^]*\n\n▸ 2\/2 Story 2 {3}#2 of demo {3}\d\d:\d\d:\d\d\nstory 2 begins\n/,
+    /^▸ 1\/2 Story 1 {3}#1 of demo {3}\d\d:\d\d:\d\d\nstory 1 begins\n[^]*\n\n✓ done\n\n▸ 2\/2 Story 2 {3}#2 of demo {3}\d\d:\d\d:\d\d\nstory 2 begins\n/,
   )
   expect((await ralph(at, ['logs', 'demo', '-f', '--raw', '--iteration', '1'])).stdout).not.toContain('▸')
   // Without -f the same head, and a number finds its attempt as in `ralph diff 1`.

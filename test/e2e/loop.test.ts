@@ -148,6 +148,9 @@ echo "<promise>COMPLETE</promise>"
     expect(logs.stdout).toMatch(
       /^▸ 1\/1 Story 1   #1 of demo .*\n+\$ true\n\(exit 0, \d+ ms\)\n\n\$ cat built.*\nthe build is broken\n\(exit 4/,
     )
+    expect((await ralph(at, ['logs', '1'])).stdout).toMatch(
+      /\n✕ gate failed: .* failed \(exit 4\): the build is broken \(ralph logs demo --gate 1\)\n$/,
+    )
     expect((await ralph(at, ['logs', '--gate'])).stdout).toContain('(exit 0,')
     const none = await ralph(at, ['logs', '--gate', '7'])
     expect([none.code, none.stderr]).toEqual([2, expect.stringContaining('attempt #7 of demo')])

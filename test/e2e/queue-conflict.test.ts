@@ -93,7 +93,7 @@ echo "of d" > shared.txt\n`,
   const byHand = await ralph(at, up)
   expect([byHand.code, events(byHand).at(-1)]).toMatchObject([
     3,
-    { type: 'entry.parked', why: 'git’s conflict markers are in shared.txt' },
+    { type: 'entry.parked', why: "git's conflict markers are in shared.txt" },
   ])
 
   at.git('-C', tree, 'reset', '-q', '--hard', 'HEAD~1')

@@ -138,7 +138,11 @@ it('I6: pull replaces an uncommitted plan that is as its loop began with it, and
   at.git('commit', '-qm', 'the plan is in no commit')
   const plan = 'openspec/changes/a/tasks.md'
   const written = at.read(plan)
-  expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
+  const told =
+    '! a: the plan is not committed and lands with the work; leave it as it is until ralph queue pull\n'
+  expect((await ralph(at, ['up', '--dry-run', ...at.args])).stdout).toContain(told.trim())
+  const up = await ralph(at, ['up', ...at.args])
+  expect([up.code, up.stdout]).toEqual([0, expect.stringContaining(told) as string])
 
   at.write(plan, `${written}\nof the user\n`)
   const before = picture(at)

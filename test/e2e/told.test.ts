@@ -326,7 +326,7 @@ describe('what happened', () => {
     await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '0', '--verify', 'false'])
     await ralph(at, ['restore', '1', 'demo'])
     const end = await ralph(at, ['resume', 'demo', '--agent-command', failing])
-    expect(end.stdout).toContain('No attempt is saved yet on ralph/demo (you are on it).')
+    expect(end.stdout).toContain('No attempt is saved on ralph/demo yet (you are on it).')
     expect(end.stdout).not.toMatch(/nothing/i)
     expect(at.git('ls-tree', '-r', '--name-only', 'ralph/demo')).toContain('story-1.txt')
   })

@@ -347,6 +347,11 @@ describe('loop', () => {
     expect(ran.out).toContain('(found npm test: add --verify "npm test")')
     expect(ran.out).not.toContain('Do it.')
     expect(ran.out.split('\n').length).toBeLessThan(12)
+    const manual = { ...plan, done_criteria: 'manual' as const }
+    const human = await ralph(['loop', 'x', '--dry-run'], {
+      answers: { plan: () => Promise.resolve(manual) },
+    })
+    expect(human.out).toMatch(/limits +4 attempts\n/)
     const refused = { message: 'There is a run.', hint: 'Go on.', exit_code: 2 }
     const kept = await ralph(['loop', 'x', '--dry-run', '--prompts'], {
       answers: { plan: () => Promise.resolve({ ...plan, refused }) },

@@ -4,7 +4,7 @@ import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typi
 import type { Command } from '@commander-js/extra-typings'
 import { optionGroups } from '../../config/option.ts'
 import { RalphError } from '../../core/error.ts'
-import type { LoggedAttempt, Said } from '../app.ts'
+import type { LoggedAttempt, LogRequest, Said } from '../app.ts'
 import { acceptConfig, addLoopOptions, aloneFlag, asLoop, attendedFlag } from './loop-options.ts'
 import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
@@ -399,7 +399,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const [n, change] = numberFirst(words)
           const iteration = options.iteration ?? (n === undefined ? undefined : iterationNumber(n))
           const { observe } = await app()
-          const { logHead, logWriter } = await import('../print/log.ts')
+          const { logFoot, logHead, logWriter } = await import('../print/log.ts')
           // What a gate printed may be set in columns.
           const { write, head, end } = logWriter(io.stdout, { json, raw, isWrapped: gate === undefined })
           const began = (attempt: LoggedAttempt): void => head(logHead(attempt, io))
@@ -407,7 +407,8 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             gate === undefined
               ? { iteration, follow }
               : { iteration: gate === true ? iteration : gate, follow: false, isOfGates: true }
-          await observe.logs({ change, ...asked, began, write, stop: readerGone })
+          const ended: LogRequest['ended'] = (...attempt) => head(logFoot(attempt, io))
+          await observe.logs({ change, ...asked, began, ended, write, stop: readerGone })
           end()
         },
       }),
@@ -464,7 +465,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
                 'output format (default: text, or as the file name ends)',
               ).choices(['text', 'md', 'html', 'json'] as const),
             )
-            .option('--output <file>', 'write it to this file')
+            .option('-o, --output <file>', 'write it to this file')
             .option('--force', 'overwrite a file that is not a report')
             .option('--open', 'open it (as HTML, unless --format says otherwise)')
             .option('--json', 'the same as --format json'),

@@ -7,8 +7,10 @@ import { mostTries, slotVariables } from '../../core/queue-due.ts'
 import type { QueueReport, QueueWish, UpRequest, UpWish } from '../app.ts'
 import { isTerminal, paintFor } from '../io.ts'
 import type { Io } from '../io.ts'
+import { folded } from '../print/layout.ts'
 import type { Sheet } from '../print/layout.ts'
-import { queueBoard, queueLine, queueNext, queueText, upSummary } from '../print/queue.ts'
+import { queueBoard, queueLine, queueNext, queueText, uncommittedWords, upSummary } from '../print/queue.ts'
+import type { Board } from '../print/queue.ts'
 import { typedRows } from '../print/typed.ts'
 import { legible } from '../vocabulary.ts'
 import { clientOf } from './client.ts'
@@ -77,7 +79,7 @@ export async function runUp(
   const guard = isScreen ? standGuard(io.env) : undefined
   const isTable = !isScreen && isTerminal(io.stdout) && io.env['TERM'] !== 'dumb' && !config.json
   const typed = typedRows(io.stdin)
-  const board = isTable ? queueBoard(io.stdout, paint, () => app.observe.queue(), Date.now, typed) : undefined
+  let board: Board | undefined
   const over = new AbortController()
   let screens: Promise<void> | undefined
   let gateFound: string | undefined
@@ -108,8 +110,13 @@ export async function runUp(
     tell: (event) => {
       isTold = true
       if ('change' in event) named.delete(event.change)
-      // A table shows no lines.
-      if (event.type === 'queue.opened' && (isScreen || isTable)) gateFound = event.gate_found
+      // A table shows no lines; this one stays above it, and is there when the screens are left.
+      if (event.type === 'queue.opened' && (isScreen || isTable)) {
+        gateFound = event.gate_found
+        for (const words of uncommittedWords(event.uncommitted))
+          io.stdout.write(legible(`${folded(words, io.stdout.columns)}\n`, io.env))
+      }
+      if (isTable) board ??= queueBoard(io.stdout, paint, () => app.observe.queue(), Date.now, typed)
       if (guard !== undefined) screens ??= openScreens(guard)
       else if (config.json) io.stdout.write(`${JSON.stringify(event)}\n`)
       else if (board === undefined) io.stdout.write(legible(queueLine(event), io.env))

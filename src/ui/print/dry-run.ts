@@ -30,7 +30,9 @@ export function dryRunText(
       : ([
           [
             'limits',
-            `${plural(1 + plan.max_retries, 'attempt')} for each story, ${String(plan.max_iterations)} in all`,
+            plan.done_criteria === 'manual'
+              ? plural(plan.max_iterations, 'attempt')
+              : `${plural(1 + plan.max_retries, 'attempt')} for each story, ${String(plan.max_iterations)} in all`,
           ],
           ['at the end', endings[plan.on_complete]],
         ] as const)),

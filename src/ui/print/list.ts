@@ -33,8 +33,9 @@ export function listText({ changes }: ChangeList, sheet: Sheet): string {
       loop_stories_done: done,
       loop_branch: branch,
       landed,
+      parked,
     }) =>
-      done === undefined || landed !== undefined
+      done === undefined || landed !== undefined || parked !== undefined
         ? []
         : noted(
             `${oneLine(name)}: its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}, this checkout ${String(here)}: ralph status ${oneLine(name)}`,

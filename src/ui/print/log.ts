@@ -2,9 +2,9 @@
 import { StringDecoder } from 'node:string_decoder'
 import { isTerminal, paintFor, type Output, type Io } from '../io.ts'
 import { wrapWords, entryLines } from './layout.ts'
-import { clean, widthOf, clockTime, oneLine } from './text.ts'
-import type { LoggedAttempt } from '../app.ts'
-import { legible, mark } from '../vocabulary.ts'
+import { clean, clip, widthOf, clockTime, oneLine } from './text.ts'
+import type { LoggedAttempt, LogRequest } from '../app.ts'
+import { legible, mark, verdictMeaning, verdictName } from '../vocabulary.ts'
 import { storyTitle } from './describe.ts'
 
 export interface LogWriter {
@@ -73,4 +73,19 @@ export function logHead(
     },
     { paint, columns },
   ).map((line) => legible(line, env))
+}
+
+/** What came of it, as ralph judged it: the agent's last words are only its own. */
+export function logFoot(
+  [{ n, verdict, reason }, change]: Parameters<NonNullable<LogRequest['ended']>>,
+  { stdout, env }: Pick<Io, 'stdout' | 'env'>,
+): readonly string[] {
+  const paint = paintFor(stdout, env)
+  const columns = isTerminal(stdout) ? Math.max(20, stdout.columns ?? 80) : undefined
+  const why = reason === '' ? '' : `: ${clip(oneLine(reason), 200)}`
+  const more = verdict === 'gate_failed' ? ` (ralph logs ${oneLine(change)} --gate ${String(n)})` : ''
+  const text = `${verdictName(verdict)}${why}${more}`
+  return entryLines({ sign: mark(verdictMeaning(verdict), paint), text }, { paint, columns }).map((line) =>
+    legible(line, env),
+  )
 }

@@ -22,7 +22,10 @@ export function queueLine(event: QueueEvent): string {
 function wordsOf(event: QueueEvent): string {
   switch (event.type) {
     case 'queue.opened':
-      return [`queue → ${event.target}, ${event.jobs} at once`, ...provenWords(event)].join('; ')
+      return [
+        [`queue → ${event.target}, ${event.jobs} at once`, ...provenWords(event)].join('; '),
+        ...uncommittedWords(event.uncommitted),
+      ].join('\n')
     case 'queue.halted':
       return `! halted: ${event.why}`
     case 'entry.added':
@@ -81,6 +84,17 @@ function wordsOf(event: QueueEvent): string {
     case 'landed':
       return `✓ ${event.change}: landed as ${event.commit.slice(0, 7)}`
   }
+}
+
+/** Who commits it meanwhile has the same boxes twice, and the two do not merge. */
+export function uncommittedWords(changes: readonly string[] = []): readonly string[] {
+  const [they, them, it] =
+    changes.length === 1 ? ['the plan is', 'lands', 'it'] : ['the plans are', 'land', 'them']
+  return changes.length === 0
+    ? []
+    : [
+        `! ${changes.map(clean).join(', ')}: ${they} not committed and ${them} with the work; leave ${it} as ${it === 'it' ? 'it is' : 'they are'} until ralph queue pull`,
+      ]
 }
 
 /** What all have to pass; what only some have to is named with them. */
@@ -264,11 +278,19 @@ function folderLines({ entries }: QueueReport, sheet: Sheet): readonly string[] 
   return [
     `${plural(trees.length, 'folder')} of what landed can go:`,
     ...stepLines(
-      trees.map((tree) => ['', `git worktree remove ${tree}`, ''] as const),
+      removals(trees).map((command) => ['', command, ''] as const),
       { indent: 2, column: 2 },
       sheet,
     ),
   ]
+}
+
+/** Git takes one at a time; several plain names go in one line, in any shell. */
+function removals(trees: readonly string[]): readonly string[] {
+  const isPlain = trees.length > 1 && trees.every((tree) => /^[\w./+-]+$/.test(tree))
+  return isPlain
+    ? [`echo ${trees.join(' ')} | xargs -n 1 git worktree remove`]
+    : trees.map((tree) => `git worktree remove ${tree}`)
 }
 
 export function upSummary(

@@ -213,7 +213,7 @@ function whereWords(ending: Ending): readonly string[] {
   return [
     ...where.slice(0, 1).map((line) => {
       const said = isNothingKept(complete)
-        ? line.replace('The work is on', 'No attempt is saved yet on')
+        ? line.replace(/^The work is on (\S+?)(?=\.$| )/, 'No attempt is saved on $1 yet')
         : line
       // What others have done to it meanwhile nobody knows here.
       const state =

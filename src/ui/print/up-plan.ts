@@ -1,6 +1,7 @@
 // What `ralph up` would do, as a table: which changes, in which order, what each waits for, and how they are checked.
 import type { UpPlan } from '../app.ts'
 import { gatelessWords } from './header.ts'
+import { uncommittedWords } from './queue.ts'
 import { factLines } from './facts.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
@@ -24,7 +25,7 @@ const landings = {
 } as const
 
 export function upPlanText(
-  { target, jobs, land, gates, gate_offered: offered, changes }: UpPlan,
+  { target, jobs, land, gates, gate_offered: offered, uncommitted, changes }: UpPlan,
   sheet: Sheet,
 ): string {
   const { paint, columns } = sheet
@@ -67,5 +68,6 @@ export function upPlanText(
     changes.length === 0
       ? '  nothing would run: all have landed'
       : table(['change', 'stories', 'after', 'at first'], rows, paint, columns),
+    ...uncommittedWords(uncommitted).flatMap((text) => entryLines({ text }, sheet)),
   ].join('\n')
 }

@@ -152,7 +152,7 @@ export function choicesOf({ stage, loop, patch }: EndingScreen): readonly Choice
       { answer: 'keep', what: `leave everything as it is, on ${original}` },
       {
         answer: 'cleanup',
-        what: `the work stays in your tree on ${original}; ralph’s own stash entries are deleted`,
+        what: `the work stays in your tree on ${original}; ralph's own stash entries are deleted`,
       },
       later,
     ]

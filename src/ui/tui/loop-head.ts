@@ -72,13 +72,14 @@ function elapsed({ state, complete, life, board, feed }: LoopScreen, nowMs: numb
       : duration(Math.max(complete.totals.duration_ms, board.spent.duration_ms))
   const { current } = state
   const gates = feed.attempts.find(({ n }) => n === current?.n)?.gates ?? []
+  const since = (started: string): number => Math.max(0, nowMs - sinceMs(started))
   // What a gate took is with the rest once it has ended; for a claim the agent waits, and it is the agent's time.
-  const counted = gates.reduce(
-    (sum, { ended }) => sum + (ended?.claim === undefined ? (ended?.duration_ms ?? 0) : 0),
-    0,
-  )
-  const now = current === undefined ? 0 : Math.max(0, nowMs - sinceMs(current.started) - counted)
-  const ms = Math.floor((board.spent.duration_ms + now) / 1000) * 1000
+  const gate = gates.find(({ ended }) => ended === undefined)
+  const now =
+    current?.ended === undefined
+      ? current && since(current.started)
+      : current.ended.duration_ms + (gate === undefined ? 0 : since(gate.started))
+  const ms = Math.floor((board.spent.duration_ms + (now ?? 0)) / 1000) * 1000
   return ms === 0 ? '0 s' : duration(ms)
 }
 
@@ -123,7 +124,7 @@ export function deathWords(screen: LoopScreen): readonly string[] {
       ? ''
       : `; what attempt #${String(n)} changed is still in the work tree`
   return [
-    `The loop’s process is gone. What is saved is safe${left}.`,
+    `The loop's process is gone. What is saved is safe${left}.`,
     ...(orphans.length === 0
       ? []
       : [`An agent still runs, pid ${orphans.join(', ')}. End it with: ralph stop ${change}`]),

@@ -111,6 +111,7 @@ export const labels: Readonly<Partial<Record<OptionKey, string>>> = {
   verify: 'gates',
   max_cost: 'budget in $',
   max_tokens: 'budget in tokens',
+  agent_command: 'agent command',
 }
 
 function settingLines(screen: PreviewScreen, width: number): readonly Line[] {
@@ -189,8 +190,9 @@ export function secondLines(screen: PreviewScreen, columns: number): readonly Li
   const problem = told === '' ? refused && withHint(refused.message, refused.hint) : told
   if (problem === undefined || screen.isStarting)
     return [clipLine(line(` ${harmless(planWords(screen))}`, dim), columns)]
-  return problem
-    .split('\n')
+  const [first = '', ...rest] = problem.split('\n')
+  const here = screen.plan?.agents.length === 0 ? ['Here: agent, or agent command, under Settings (4).'] : []
+  return [first, ...here, ...rest]
     .flatMap((each, at) => {
       const words = line(oneLine(harmless(each)), styleFor('human'))
       const head = at === 0 ? [span(' '), ...sign('human'), span(' ')] : line('   ')

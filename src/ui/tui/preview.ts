@@ -47,6 +47,7 @@ export const editable = [
   'verify',
   'max_cost',
   'max_tokens',
+  'agent_command',
 ] as const satisfies readonly OptionKey[]
 
 export function previewScreen(change: string, isResumable: boolean): PreviewScreen {

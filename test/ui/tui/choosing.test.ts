@@ -367,6 +367,11 @@ describe('before a run', () => {
     expect(player.text()).toMatch(
       /! No agent is installed\. Install one\. *\n *Or name another: ralph config/,
     )
+    player.hear({
+      type: 'loaded',
+      loaded: { what: 'plan', change: 'add-login', settings, plan: { ...plan, agents: [], refused } },
+    })
+    expect(player.text()).toMatch(/Install one\. *\n *Here: agent, or agent command, under Settings \(4\)\./)
   })
 
   test('a wide screen has what each setting is for, whole; an own agent is from where its command is', async () => {

@@ -681,6 +681,23 @@ describe('the end', () => {
     )
   })
 
+  test("the clock never runs back: what lies between an agent and its gates is nobody's work", () => {
+    const quick = halfWay.map(({ at, body }) =>
+      body.type === 'agent.ended'
+        ? { at, body: { ...body, duration_ms: 5000 } }
+        : body.type === 'iteration.ended'
+          ? { at, body: { ...body, iteration: { ...body.iteration, duration_ms: 5000 } } }
+          : { at, body },
+    )
+    const seconds = quick.flatMap(({ body }, index) => {
+      if (!/^(agent|gate|iteration)\.ended$/.test(body.type)) return []
+      const [, m = '0', s = ''] =
+        / {2}(?:(\d+)m )?(\d+) ?s(?: |$)/.exec(playing(quick.slice(0, index + 1)).lines()[0] ?? '') ?? []
+      return [Number(m) * 60 + Number(s)]
+    })
+    expect(seconds).toEqual([5, 13, 13, 18, 26, 26, 31, 39, 39])
+  })
+
   test('what each story took is what ralph report says: gates too, and every attempt that has a number', () => {
     const player = playing(whole).read().type('\u001B')
     const state = player.model.loop?.state
