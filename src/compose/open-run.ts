@@ -10,6 +10,7 @@ import { bringingFile, worktreeLock } from '../adapters/files/paths.ts'
 import { sweepOwn } from '../adapters/git/guard/stale-locks.ts'
 import { removeScratch } from '../adapters/process/temp.ts'
 import { holderOf, mainFolder } from '../adapters/git/refs/branch-in-use.ts'
+import { worktreesOf } from '../adapters/git/formats/linked-trees.ts'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { isAnothers, loopTree } from '../adapters/git/start/worktrees.ts'
@@ -167,17 +168,27 @@ export async function siteOf(site: Site, run: KnownRun): Promise<Site> {
   const ref = `refs/heads/${own}`
   const holder = headRef(site.git) === ref ? site.git.worktree : holderOf(site.git, ref)
   const free = holder === undefined || !isBranch ? '' : `git -C ${shellWord(holder)} switch --detach && `
-  throw new TreeGone(treeProblem(run.change, worktree), run.change, branch, [
-    ...(isTaken ? [`${mv} ${shellWord(worktree)} ${shellWord(`${worktree}.mine`)}`] : []),
-    `${free}git worktree prune && git worktree add ${how}${shellWord(worktree)} ${branch}`,
-  ])
+  const place = shellWord(worktree)
+  const aside = isTaken ? [`${mv} ${place} ${shellWord(`${worktree}.mine`)}`] : []
+  // By force over this one record: `worktree prune` would drop those of other trees, too, that are moved away or not mounted just now.
+  const add = `${free}git worktree add --force ${how}${place} ${branch}`
+  const isListed = worktreesOf(site.git).includes(worktree)
+  const clear = [...aside, ...(isListed ? [`git worktree remove --force ${place}`] : [])]
+  throw new TreeGone(treeProblem(run.change, worktree), run.change, branch, [...aside, add], clear)
 }
 
 /** The work tree of a run is not there; `again` makes it, so that the run can be resumed or finished. */
 export class TreeGone extends RalphError {
   readonly again: readonly string[]
 
-  constructor(message: string, change: string, branch: string, again: readonly string[]) {
+  constructor(
+    message: string,
+    change: string,
+    branch: string,
+    again: readonly string[],
+    /** What has to go first where nothing of it is wanted. */
+    clear: readonly string[],
+  ) {
     const lines = [
       `Nothing was touched. Its commits are on ${branch}.`,
       again.length > 1 ? 'Move that folder away, and make it again:' : 'If it was removed, make it again:',
@@ -186,7 +197,7 @@ export class TreeGone extends RalphError {
       'If it was moved by hand: git worktree repair NEW-FOLDER, then type the command again.',
       'To bring its commits here without it:',
       `  git merge --squash ${branch}`,
-      `To start over: git worktree prune, then: ralph loop ${change} --fresh`,
+      `To start over: ${[...clear, `ralph loop ${change} --fresh`].join(' && ')}`,
     ]
     super('repository_state', message, { hint: lines.join('\n') })
     this.again = again

@@ -1,6 +1,6 @@
 // Locks and journals that are not as ralph left them: no dead end, nothing in silence, and "nothing was changed" only where it is true.
 import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
@@ -438,13 +438,16 @@ describe('L: advice that works where it is given', () => {
     expect(status.stdout).toContain('The work tree of demo is gone')
     expect(status.stdout).not.toMatch(/next +ralph resume demo$/m)
     const resumed = await ralph(at, ['resume', 'demo'])
-    expect(resumed).toMatchObject({
-      code: 2,
-      stderr: expect.stringContaining('git worktree prune') as string,
-    })
-    at.git('worktree', 'prune')
+    expect([resumed.code, resumed.stderr]).toEqual([2, expect.not.stringContaining('prune')])
+    const [, clear = ''] = /start over: git (.*) && ralph loop demo --fresh/.exec(resumed.stderr) ?? []
+    // Its folder comes back with the disk that it is on, and its record must be there still.
+    at.git('worktree', 'add', '-q', '../away')
+    renameSync(`${at.root}/away`, `${at.root}/unmounted`)
+    at.git(...clear.split(' '))
     expect(
       (await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent, '--worktree'])).code,
     ).toBe(0)
+    renameSync(`${at.root}/unmounted`, `${at.root}/away`)
+    expect(at.git('-C', '../away', 'branch', '--show-current')).toBe('away')
   })
 })

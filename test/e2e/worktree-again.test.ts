@@ -218,7 +218,7 @@ test('O7: in the loop’s own tree: a file of the user’s is not said to be bro
   const refused = await ralph(at, ['resume', 'demo'])
   expect([refused.code, existsSync(join(tree, 'mine'))]).toEqual([2, true])
   const [, move = 'false', again = 'false'] =
-    /^ {4}(mv .+)\n {4}(git worktree prune && git worktree add --detach \S+ \S+)$/m.exec(refused.stderr) ?? []
+    /^ {4}(mv .+)\n {4}(git worktree add --force --detach \S+ \S+)$/m.exec(refused.stderr) ?? []
   execFileSync('sh', ['-ec', `${move}; ${again}`], { cwd: at.repo, env: at.env, stdio: 'ignore' })
   expect((await ralph(at, ['resume', 'demo', '--agent-command', appends])).code).toBe(0)
 })
@@ -242,7 +242,7 @@ describe('what is said of it can be typed where the user stands', () => {
       2,
       expect.stringContaining(`changes on mine in ${tree}: later.txt.`),
     ])
-    const [, stash, go] = /\((git .*? stash -u)\).*`(git .*? switch ralph\/demo)`/.exec(refused.stderr) ?? []
+    const [, stash, go] = /`(git .*? stash -u)`.*`(git .*? switch ralph\/demo)`/.exec(refused.stderr) ?? []
     typed(at.repo, at, stash)
     typed(at.repo, at, go)
     expect([at.read('README.md'), at.git('branch', '--show-current')]).toEqual(['mine\n', 'main'])
