@@ -152,3 +152,8 @@ export function resultOf(state: StartedState): Pick<Complete, 'reason' | 'stop_r
     },
   }
 }
+
+/** As a reason stands after a colon; a name keeps its capital. */
+export function afterColon(reason: string): string {
+  return reason.replace(/^(?:The|No|Only) /, (word) => word.toLowerCase())
+}

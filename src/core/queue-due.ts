@@ -1,7 +1,7 @@
 // What is due in the merge queue now: loops to start, conflicts to resolve, changes to land; and how it ends.
 // Long because the rules decide for the same entries: who reads one reads the others, too.
 import type { SetUpDone } from './event.ts'
-import { killedExit, signalExits } from './outcome.ts'
+import { afterColon, killedExit, signalExits } from './outcome.ts'
 import type { parkedFor, QueueBody } from './queue-event.ts'
 import { mostMoves, isBusy, type Entry, type EntryState, type QueueState } from './queue.ts'
 
@@ -136,7 +136,7 @@ function isStop(exitCode: number): boolean {
 
 function endWords({ exitCode = 0, reason = 'its loop failed' }: LoopFacts): string {
   if (exitCode === killedExit) return 'its loop was killed'
-  return isStop(exitCode) ? 'its loop was stopped' : reason.replace(/\.$/, '')
+  return isStop(exitCode) ? 'its loop was stopped' : afterColon(reason.replace(/\.$/, ''))
 }
 
 /** Tries of one conflict, then a person looks at it. */

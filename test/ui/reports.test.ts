@@ -468,6 +468,11 @@ describe('setup', () => {
     expect(err).toBe('warning: unknown variable RALPH_MAX_RETIRES\n')
     expect(text).toMatch(/max_retries +5 +RALPH_MAX_RETRIES +re-runs of a story/)
     expect(text).toContain('user     /home/me/.config/ralph/ralph.yaml (not there)')
+    const one = await ralph(['config', 'max-retries'], answers)
+    expect(one.out).toMatch(/max_retries +5/)
+    expect(one.out).not.toContain('agent_env')
+    const none = await ralph(['config', 'max_retires'], answers)
+    expect(none.err).toBe('error: there is no setting "max_retires"\n  Did you mean max_retries?\n')
     const json = (await ralph(['config', '--json'], answers)).out
     expect(JSON.parse(json)).toEqual({
       settings: {

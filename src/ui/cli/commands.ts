@@ -4,6 +4,7 @@ import { Argument, InvalidArgumentError, Option } from '@commander-js/extra-typi
 import type { Command } from '@commander-js/extra-typings'
 import { optionGroups } from '../../config/option.ts'
 import { RalphError } from '../../core/error.ts'
+import type { SettingEntry } from '../../config/load.ts'
 import type { LoggedAttempt, LogRequest, Said } from '../app.ts'
 import { acceptConfig, addLoopOptions, aloneFlag, asLoop, attendedFlag } from './loop-options.ts'
 import { act, report, row } from './row.ts'
@@ -593,8 +594,13 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         name: 'config',
         what: 'every setting, its value and where it comes from',
         example: 'RALPH_MAX_RETRIES=1 ralph config',
-        takes: (command) => command,
-        ask: ({ observe }) => observe.config(),
+        takes: (command) => command.argument('[setting]', 'only this one'),
+        ask: async ({ observe }, [name]) => {
+          const config = await observe.config()
+          return name === undefined
+            ? config
+            : { ...config, entries: [await entryNamed(config.entries, name)] }
+        },
         also: async ({ warnings }, { io }) => {
           const [{ oneLine }, { folded }] = await Promise.all([
             import('../print/text.ts'),
@@ -704,6 +710,22 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
 
 function wrong(message: string, hint: string): RalphError {
   return new RalphError('usage', message, { hint })
+}
+
+/** People copy names from the flags. */
+async function entryNamed(entries: readonly SettingEntry[], name: string): Promise<SettingEntry> {
+  const wanted = name.replace(/^--/, '').replaceAll('-', '_')
+  const found = entries.find(({ key }) => key === wanted)
+  if (found !== undefined) return found
+  const { nearest } = await import('../../core/nearest.ts')
+  const near = nearest(
+    wanted,
+    entries.map(({ key }) => key),
+  )
+  throw wrong(
+    `there is no setting "${name}"`,
+    near === undefined ? 'see: ralph config' : `Did you mean ${near}?`,
+  )
 }
 
 /** `ralph diff 2 add-login`, `ralph logs add-login 2`, `ralph diff add-login`: what is a number is no change. */

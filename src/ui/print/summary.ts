@@ -1,4 +1,5 @@
 // The last lines of a loop: what happened, where the work is, what to type next; each said once.
+import { afterColon } from '../../core/outcome.ts'
 import { wordOnlyText } from './facts.ts'
 import type { GoneFile, LoopEvent } from '../../core/event.ts'
 import { mark, statusMeaning, statusWord } from '../vocabulary.ts'
@@ -85,7 +86,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   }
   const [what, why] = causeOf(result, board)
   return [
-    ...headed(stop === 'signal' ? what : `${status}: ${what}`),
+    ...headed(stop === 'signal' ? what : `${status}: ${afterColon(what)}`),
     ...why.flatMap((line) => entryLines({ indent: 2, text: clip(line, 400) }, sheet)),
     ...entryLines({ indent: 2, text: counts, style: paint.dim, right }, sheet),
     ...lost.flatMap(dimmed),
