@@ -135,9 +135,13 @@ function settingChanges(
   inUse: Parameters<typeof changesSince>[2] = {},
 ): readonly string[] {
   const isSame = (one: unknown, other: unknown): boolean => JSON.stringify(one) === JSON.stringify(other)
-  return optionKeys
-    .filter((key) => !isSame(before[key], now[key]) && !isSame(inUse[key]?.value, now[key]))
-    .map((key) => `${key}: ${shownValue(key, before[key])} -> ${shownValue(key, now[key])}`)
+  return (
+    optionKeys
+      .filter((key) => !isSame(before[key], now[key]))
+      // What the file no longer says is a difference, whatever the run uses: a gate that is gone has to be told.
+      .filter((key) => now[key] === undefined || !isSame(inUse[key]?.value, now[key]))
+      .map((key) => `${key}: ${shownValue(key, before[key])} -> ${shownValue(key, now[key])}`)
+  )
 }
 
 function shownValue(key: OptionKey, value: unknown): string {

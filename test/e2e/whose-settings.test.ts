@@ -158,6 +158,8 @@ describe('H4: what an agent wrote takes effect for no later start', () => {
     const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'cleanup'])
     expect(end.code).toBe(0)
     expect(end.stdout).toMatch(/ralph\.yaml.*notify_command/)
+    // With nothing left to do nothing would begin anew.
+    at.write('openspec/changes/demo/tasks.md', tasksOf(1))
     const before = [at.git('for-each-ref'), at.git('status', '--porcelain'), at.git('rev-parse', 'HEAD')]
     const refused = await ralph(at, args)
     expect({ code: refused.code, stderr: refused.stderr }).toEqual({

@@ -20,8 +20,11 @@ export function advice(world: World, end: Said, looked: Said, story: string[]): 
       commitAll(world, place)
     }
   }
-  if (isRefused && end.text.includes('`git stash -u`'))
-    story.push(`  user: ${playUser(world, { do: 'user', deed: 'stash', place: 'checkout' }, 'as told')}`)
+  const stash = /`git (-C \S+ )?stash -u`/.exec(end.text)
+  if (isRefused && stash !== null) {
+    const place = stash[1] === undefined ? 'checkout' : 'loop'
+    story.push(`  user: ${playUser(world, { do: 'user', deed: 'stash', place }, 'as told')}`)
+  }
   if (isRefused)
     for (const [, command = ''] of end.text.matchAll(
       /`?(git (?:(?:-C \S+ )?(?:switch|checkout|worktree) [^`\n;]*?|merge ralph\/\S+?))(?=`|$| && |, |;)/gm,
