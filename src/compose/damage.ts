@@ -15,7 +15,7 @@ import type { KnownRun, Site } from './site.ts'
 
 /** For commands that would go on from a state that nobody knows: nothing is touched, and git alone brings everything back. */
 export async function damagedRun(site: Site, { change, damage }: KnownRun): Promise<RalphError> {
-  const out = await wayOut(site.git, change, '')
+  const out = await wayOut(site.git, change, { why: '' })
   const kept = `What ralph kept: git for-each-ref refs/ralph/${change}. Start over: ralph loop ${change} --fresh (the journal is archived as it is).`
   return new RalphError('journal_unreadable', `${damage} What happened after it is not known.`, {
     hint: `Nothing was touched. If a newer ralph wrote it, update ralph. An agent that still runs is ended by: ralph stop ${change}. ${out === '' ? kept : out}`,
@@ -34,7 +34,7 @@ export async function explained(
     return error
   const gone = `${recordGone} was removed while the loop ran, by the agent, by a gate or by somebody else: ${journal}`
   return new RalphError('journal_unreadable', gone, {
-    hint: `The files in ${git.worktree} stay as they are. ${await wayOut(home.git, change, '')}`,
+    hint: `The files in ${git.worktree} stay as they are. ${await wayOut(home.git, change, { why: '' })}`,
     cause: error,
   })
 }

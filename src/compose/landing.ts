@@ -208,8 +208,8 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const toMake = [...new Set([...generated, ...inGenerated])]
       if (others.length > 0 && inGenerated.length === 0)
         return { conflicts, marked: await markedCommit(git, tree, tip, base), generated }
-      const unfit = others.length > 0 ? '' : await whyUnfit(site, await knownRun(site, change))
-      if (unfit !== '') return { refused: unfit }
+      const unfit = others.length > 0 ? undefined : await whyUnfit(site, await knownRun(site, change))
+      if (unfit !== undefined) return unfit
       scratch = undefined
       const there = await at(base, change, stop)
       if (there === 'stopped' || 'refused' in there) return there

@@ -7,27 +7,35 @@ import { shown, type Git } from '../adapters/git/git.ts'
 import { loopTree } from '../adapters/git/start/worktrees.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { readBox } from '../core/box.ts'
+import type { Unfit } from '../engine/queue-ports.ts'
 import type { KnownRun, Site } from './site.ts'
 
-/** Work of somebody's that is not on the branch, or a plan that is not the one the loop worked from; empty where all is well. */
-export async function whyUnfit({ git }: Site, { change, state }: KnownRun): Promise<string> {
-  if (state.phase === 'idle' || state.home === undefined) return ''
+/** Work of somebody's that is not on the branch, or a plan that is not the one the loop worked from; undefined where all is well. */
+export async function whyUnfit({ git }: Site, { change, state }: KnownRun): Promise<Unfit | undefined> {
+  if (state.phase === 'idle' || state.home === undefined) return undefined
   const tree = await loopTree(git, change)
   if (tree !== undefined) {
     const { out } = await git.at(tree).run(['status', '--porcelain', '-z', '--no-renames'])
     const paths = out.split('\0').flatMap((entry) => (entry === '' ? [] : [shown(entry.slice(3))]))
-    if (paths.length > 0) return `${tree.worktree} has files that are not committed: ${firstNames(paths)}`
+    if (paths.length > 0)
+      return { refused: `${tree.worktree} has files that are not committed: ${firstNames(paths)}` }
   }
   const { initial } = state.git
   const folder = relative(state.worktree, changeDirOf(state.root, change))
-  if (initial === undefined || folder.startsWith('..')) return ''
-  if (!existsSync(join(git.worktree, folder))) return `its plan ${folder} is not in your checkout any more`
+  if (initial === undefined || folder.startsWith('..')) return undefined
+  if (!existsSync(join(git.worktree, folder)))
+    return {
+      refused: `its plan ${folder} is not in your checkout any more`,
+      hint: `If you have archived it, or it is not to land: ralph queue remove ${change}. Else bring the plan back, then: ralph queue retry ${change}`,
+    }
   const [fromLoop, fromStart] = await changedSince(git, folder, [`refs/heads/ralph/${change}`, initial])
   // What is as the loop has it was brought by an earlier landing.
   const edited = (fromStart ?? []).filter((path) => fromLoop?.includes(path) === true)
   return edited.length === 0
-    ? ''
-    : `you have changed its plan since its loop began (${edited.map(shown).join(', ')}): git diff ${initial.slice(0, 12)} -- ${folder}`
+    ? undefined
+    : {
+        refused: `you have changed its plan since its loop began (${edited.map(shown).join(', ')}): git diff ${initial.slice(0, 12)} -- ${folder}`,
+      }
 }
 
 /** For each commit: the files of a folder of the checkout that are other than there, ticks apart. */

@@ -4,7 +4,7 @@ import { relative } from 'node:path'
 import { isIn, landedByGit } from '../adapters/git/landing/landing.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { changeDirOf, listChanges } from '../adapters/openspec/changes.ts'
-import type { LoopFacts } from '../core/queue-due.ts'
+import { noRoom, type LoopFacts } from '../core/queue-due.ts'
 import { totalCostUsd } from '../core/state.ts'
 import { landedWork } from './landed.ts'
 import { changedSince } from './plan-files.ts'
@@ -96,5 +96,5 @@ export function lowDisk({ git }: Site): string {
   const free = bavail * bsize
   if (free >= leastFreeBytes) return ''
   const mb = (bytes: number): string => `${Math.floor(bytes / 1024 / 1024)} MB`
-  return `waits for room on the disk: ${mb(leastFreeBytes)} needed, ${mb(free)} free`
+  return `${noRoom}: ${mb(leastFreeBytes)} needed, ${mb(free)} free`
 }

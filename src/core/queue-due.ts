@@ -393,6 +393,9 @@ export function queueExit(state: QueueState): number {
 
 // --- what a look shows ---------------------------------------------------------------------------------------------
 
+/** Begins what an entry says that waits for the disk. */
+export const noRoom = 'waits for room on the disk'
+
 /** An entry as it is now: without a queue at work its journal says how things stood when it ended. */
 export function seenEntry(
   entry: Entry,
@@ -421,7 +424,8 @@ export function seenEntry(
   const isAfter = (state === 'waiting' || state === 'done') && after !== ''
   return {
     state: state === 'waiting' || entry.unresolved !== undefined ? 'waiting' : 'done',
-    why: isAfter ? after : 'waits for ralph up',
+    // The last one gave up for want of it, and the next one would.
+    why: isAfter ? after : why.startsWith(noRoom) ? `${why}; then: ralph up` : 'waits for ralph up',
     hint: '',
   }
 }

@@ -54,7 +54,8 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     if (isMoved || newTip !== tip)
       return tell({ type: 'base.moved', change, to: 'conflicts' in next ? base.commit : next.commit })
     const unfit = await landing.unfit(change)
-    if (unfit !== '') return tell(parked(change, 'failed', unfit, await fixIt(change)))
+    if (unfit !== undefined)
+      return tell(parked(change, 'failed', unfit.refused, unfit.hint ?? (await fixIt(change))))
     tell({
       type: 'landing.began',
       change,

@@ -4,6 +4,12 @@ import type { QueueBody, QueueEvent } from '../core/queue-event.ts'
 import type { Conflict, QueueState } from '../core/queue.ts'
 import type { GateResult } from '../ports.ts'
 
+/** `hint`: another one than to mend its branch. */
+export interface Unfit {
+  readonly refused: string
+  readonly hint?: string
+}
+
 /** What the queue asks of the world. */
 export interface QueuePorts {
   /** On the disk when it returns. */
@@ -58,8 +64,8 @@ export interface Landing {
   tip(change: string): Promise<string | undefined>
   /** Whether git still has it. */
   isThere(commit: string): Promise<boolean>
-  /** Work of somebody's that would not land with it, or a plan that is another one by now; empty where all is well. */
-  unfit(change: string): Promise<string>
+  /** Work of somebody's that would not land with it, or a plan that is another one by now; undefined where all is well. */
+  unfit(change: string): Promise<Unfit | undefined>
   /** Whether this commit is in what landed, or in the branch. */
   has(target: string, commit: string): Promise<boolean>
   /** Which loop's agent or gate, still at work, has put what landed there: its loop puts that back. */

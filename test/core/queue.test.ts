@@ -312,6 +312,7 @@ describe('what is due', () => {
 
 describe('what a look shows', () => {
   const began: QueueBody = { type: 'candidate.began', change: 'a', base: hash('a'), tip: hash('b') }
+  const outOfRoom: QueueBody = { type: 'entry.waiting', change: 'a', why: 'waits for room on the disk: 9 MB' }
   const look = (loop: Partial<LoopFacts>, isAlive: boolean, ...more: readonly QueueBody[]): unknown => {
     const queue = after(opened, added('a'), ...more)
     const [entry] = queue.entries
@@ -332,6 +333,7 @@ describe('what a look shows', () => {
   })
   it.each([
     ['waiting', {}, [], 'waiting', 'waits for ralph up'],
+    ['out of room', {}, [outOfRoom], 'waiting', 'waits for room on the disk: 9 MB; then: ralph up'],
     ['running', { loop: 'running' }, [spawned('a')], 'running', 'continues; ralph up lands it'],
     ['stopped', { loop: 'ended', exitCode: 143 }, [spawned('a')], 'waiting', 'its loop was stopped'],
     ['killed', { loop: 'dead' }, [spawned('a')], 'waiting', 'its loop was killed'],

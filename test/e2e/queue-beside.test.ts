@@ -1,5 +1,6 @@
 // What happens beside the merge queue: loops next to one another, a target that somebody works on, work and plans that change before they land.
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
@@ -133,11 +134,32 @@ it('Q24 Q25: uncommitted files in the worktree, and a plan that was edited or re
       c: ['parked', expect.stringMatching(/openspec\/changes\/c is not in your checkout any more/)],
     },
   ])
+  // An agent may write there; what is cut out of it is the agent's alone.
+  appendFileSync(join(at.repo, '.git/ralph/queue/journal.ndjson'), 'garbage\n{"v":1}\n')
+  const unread = await ralph(at, ['queue'])
+  const [, cut = 'false'] = /stays as \.old\): (sed .*)/.exec(unread.stderr) ?? []
+  expect([unread.code, unread.stderr]).toEqual([1, expect.stringContaining('knows nothing of what waits')])
+  spawnSync('sh', ['-c', cut])
+  expect((await report(at)).entries).toEqual(entries)
+  // Archived by hand it has nothing to be mended.
+  const remove = /ralph (queue remove c)\. Else/.exec(
+    entries.find(({ change }) => change === 'c')?.hint ?? '',
+  )
+  expect((await ralph(at, remove?.[1]?.split(' ') ?? [])).code).toBe(0)
   expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
   expect(at.read('../repo-ralph-a/half.txt')).toBe('of the user\n')
   rmSync(join(at.root, 'repo-ralph-a/half.txt'))
   await ralph(at, ['up', 'a', ...at.args])
   expect(landedTree(at)).toContain('work/a.txt')
+})
+
+it('Q25: a branch of that name that no loop has made: its reason names sentences as sentences, and no loop in the user’s checkout', async () => {
+  const at = project({ a: '' }, 1)
+  at.git('branch', 'ralph/a')
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(3)
+  expect((await report(at)).entries[0]?.why).toMatch(
+    /^the branch ralph\/a exists, [^`]* Its work is on ralph\/a\. [^`]* start over: ralph loop a --fresh --worktree /,
+  )
 })
 
 it('Q19: two loops at once have slots, ports and temporary folders of their own', async () => {

@@ -15,6 +15,7 @@ import { RalphError } from '../../core/error.ts'
 import { readJson } from '../../core/json.ts'
 import { queueEventSchema } from '../../core/queue-event.ts'
 import type { QueueBody, QueueEvent } from '../../core/queue-event.ts'
+import { shellWord } from '../process/shell-word.ts'
 import { readNow } from './now.ts'
 import { ifThereNow, writeNow } from './whole.ts'
 
@@ -41,20 +42,36 @@ export function queuePaths(gitCommonDir: string): QueuePaths {
 export function readQueueJournal({ journal }: QueuePaths): readonly QueueEvent[] {
   const text = ifThereNow(() => readNow(journal, 'utf8')) ?? ''
   const lines = text.split('\n')
-  return lines.flatMap((line, at) => {
+  const damaged: number[] = []
+  const events = lines.flatMap((line, at) => {
     if (line === '') return []
     const event = queueEventSchema().safeParse(readJson(line))
     if (event.success) return [event.data]
-    if (at === lines.length - 1) return []
-    throw new RalphError(
-      'journal_unreadable',
-      `Line ${at + 1} of the queue's journal ${journal} cannot be read.`,
-      {
-        hint: `Nothing was touched, and all work is on the branches ralph/<change>. To begin a new queue, move it away: mv ${journal} ${journal}.old`,
-      },
-    )
+    if (at < lines.length - 1) damaged.push(at + 1)
+    return []
   })
+  if (damaged.length === 0) return events
+  const place = shellWord(journal)
+  const cut = damaged.map((line) => `-e ${line}d`).join(' ')
+  throw new RalphError(
+    'journal_unreadable',
+    `Line ${damaged[0]} of the queue's journal ${journal} cannot be read.`,
+    {
+      hint: [
+        'Nothing was touched, and all work is on the branches ralph/<change>.',
+        // Too many to be typed: it is no journal any more.
+        damaged.length > mostCut
+          ? ''
+          : `To go on with all that waits or is parked, cut out what cannot be read (a copy stays as .old): sed -i.old ${cut} ${place}`,
+        `To begin a new queue, which knows nothing of what waits or is parked, or why, move it away: mv ${place} ${shellWord(`${journal}.old`)}`,
+      ]
+        .filter((text) => text !== '')
+        .join('\n'),
+    },
+  )
 }
+
+const mostCut = 20
 
 /** Call with the lock in hand. On the disk before it resolves. */
 export function openQueueJournal({ root, journal }: QueuePaths): {

@@ -193,8 +193,8 @@ function reasonIn(said: string): string {
       .split('\n')
       .filter((line) => !line.startsWith('warning:'))
       .join('\n')
-      // A command on a line of its own is still seen as one.
-      .replaceAll(/^ {4}(.+)$/gm, '  `$1`')
+      // A command on a line of its own is still seen as one; a sentence is none.
+      .replaceAll(/^ {4}([^A-Z].*)$/gm, '  `$1`')
       .replaceAll(/([^.:;!?])\n {2}(?=[A-Z])/g, '$1. ')
       .replaceAll(/\s+/g, ' ')
       .replace(/^error: /, '')

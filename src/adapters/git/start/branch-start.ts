@@ -278,7 +278,7 @@ async function originOf(store: Store, refs: Refs, mode: StartMode): Promise<Head
       `the branch ralph/${change} exists${isRecorded ? ': an earlier run was kept or not finished' : ', and ralph has no record of a run here'}`,
       {
         hint: !isRecorded
-          ? await wayOut(git, change)
+          ? await wayOut(git, change, { isApart: home !== undefined })
           : `Continue with \`ralph resume ${change}\`, or start over with \`ralph loop ${change} --fresh\` (its commits are archived).`,
       },
     )

@@ -4,7 +4,14 @@ import { readRef } from '../refs/refs.ts'
 import type { Git } from '../git.ts'
 
 /** What to type, for a hint; empty where nothing tells of such a run. */
-export async function wayOut(git: Git, change: string, why?: string): Promise<string> {
+export async function wayOut(
+  git: Git,
+  change: string,
+  {
+    why,
+    isApart = false,
+  }: { readonly why?: string; /** In a work tree of its own. */ readonly isApart?: boolean } = {},
+): Promise<string> {
   const lost = await lostRun(git, change)
   if (lost === undefined) return await inPlace(git, change, why)
   const { branch, home, isThere } = lost
@@ -18,7 +25,7 @@ export async function wayOut(git: Git, change: string, why?: string): Promise<st
     `Its work is on ${branch}.`,
     `All of it, uncommitted, on ${home}: ${leave}git merge --squash ${branch} && git reset.`,
     lost.before === '' ? '' : beforeLoop(lost.before, leave),
-    `Then start over on ${home}: ralph loop ${change} --fresh archives the branch under refs/ralph/${change}/archive.`,
+    `Then start over${isApart ? '' : ` on ${home}`}: ralph loop ${change} --fresh${isApart ? ' --worktree' : ''} archives the branch under refs/ralph/${change}/archive.`,
   ]
     .filter((text) => text !== '')
     .join('\n  ')
