@@ -105,7 +105,7 @@ async function document({ path, text }: { path: string; text: string }): Promise
     const [reason = ''] = String(error instanceof Error ? error.message : error).split('\n')
     throw configError(
       `${path} is not valid ${path.endsWith('.json') ? 'JSON' : 'YAML'}: ${reason.replace(/:$/, '')}`,
-      `correct that line${faultyLine(text, error)}`,
+      faultyLine(text, error),
     )
   }
   if (parsed === null || parsed === undefined) return {}
@@ -119,10 +119,13 @@ async function document({ path, text }: { path: string; text: string }): Promise
 function faultyLine(text: string, error: unknown): string {
   const places = error instanceof Error && 'linePos' in error ? error.linePos : undefined
   const at: unknown = Array.isArray(places) ? places[0] : undefined
-  if (typeof at !== 'object' || at === null || !('line' in at) || typeof at.line !== 'number') return ''
+  if (typeof at !== 'object' || at === null || !('line' in at) || typeof at.line !== 'number')
+    return 'correct that line'
   const above = text.split('\n').slice(0, at.line)
   const found = above.findLastIndex((line) => line.trim() !== '')
-  return found < 0 ? '' : ` (${String(found + 1)}): ${above[found]?.trim().slice(0, 80) ?? ''}`
+  return found < 0
+    ? 'correct that line'
+    : `correct line ${String(found + 1)}: ${above[found]?.trim().slice(0, 80) ?? ''}`
 }
 
 function settings(written: Record<string, unknown>, path: string): ReadonlyMap<OptionKey, unknown> {

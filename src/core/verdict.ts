@@ -92,6 +92,8 @@ const talking: ReadonlySet<AgentEnding> = new Set([
 ])
 /** Whose cause is ralph's own: what the agent happened to say then explains nothing. */
 const wordless: ReadonlySet<AgentEnding> = new Set(['stopped', 'budget'])
+/** Of the provider's: its words say what it is, and how the agent's program went on to exit says nothing. */
+const providers: ReadonlySet<AgentEnding> = new Set(['limit', 'overloaded', 'offline'])
 /** The signal is ralph's own. */
 const endedByRalph: ReadonlySet<AgentEnding> = new Set(['timeout', 'idle'])
 
@@ -107,5 +109,6 @@ function describe(ended: AgentEnded, limits: Limits): string {
   if (wordless.has(ended.ending)) return phrase
   const words = ended.last_words.trim()
   if (words === '') return `${phrase}${exit}`
+  if (providers.has(ended.ending) && ended.unpaid !== true) return `${phrase}: ${words}`
   return talking.has(ended.ending) ? `${phrase}${exit}; it said: ${words}` : `${phrase}${exit}: ${words}`
 }
