@@ -145,3 +145,29 @@ test('R17: where the agent has moved the repository, or its objects alone, to it
     expect({ code: finished.code, isKept: existsSync(kept) }).toEqual({ code: 0, isKept: true })
   }
 })
+
+test.each(['named', 'cleanup'])(
+  'L: a branch’s file that an agent has filled with garbage: the command that is named brings it back, and a cleanup makes it again (%s)',
+  async (way) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const main = at.git('rev-parse', 'main')
+    const agent = `echo garbage > .git/refs/heads/main; ${goodAgent}`
+    const ended = await ralph(at, ['loop', 'demo', '--agent-command', agent])
+    expect(ended.code).toBe(0)
+    const told = ended.stdout + ended.stderr
+    const [, back = 'false'] =
+      /main was overwritten with what is no commit;.*to get it back: (rm .*before\/heads\/main)$/m.exec(
+        told,
+      ) ?? []
+    if (way === 'named') {
+      expect(spawnSync('sh', ['-c', back], { cwd: at.repo }).status).toBe(0)
+      expect(at.git('rev-parse', 'main')).toBe(main)
+    }
+    const finished = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect([finished.code, finished.stderr]).toEqual([0, expect.not.stringContaining('failed')])
+    expect([at.git('rev-parse', 'main'), at.git('symbolic-ref', 'HEAD')]).toEqual([main, 'refs/heads/main'])
+    expect(at.read('story-1.txt')).toBe('work of 1\n')
+    const kept = spawnSync('sh', ['-c', 'cat .git/ralph/broken-refs/*'], { cwd: at.repo, encoding: 'utf8' })
+    expect(kept.stdout).toBe(way === 'named' ? '' : 'garbage\n')
+  },
+)

@@ -86,7 +86,7 @@ export async function keptWords(
     ),
   ]
   const notes = [
-    ...othersTold(others, aliases.others, `${moved}/before`, found.were.some(isThere)),
+    ...othersTold(git, others, aliases.others, `${moved}/before`, found.were.some(isThere)),
     ...againTold('the agent', again),
     ...movedAgain('the agent', changes, undone, aside),
     ...stashes.gone

@@ -111,6 +111,16 @@ export function findRef(git: Git, name: string): string | undefined {
   return loose === '' ? undefined : (loose ?? readPacked(git).refs.get(bytes.toString('latin1')) ?? '')
 }
 
+/** The file of a ref that holds neither a commit nor another name: git lets nobody make, move or delete such a ref. */
+export function brokenRef(git: Git, name: string): string | undefined {
+  if (isElsewhere(git)) return undefined
+  const place = placeOf(git.gitCommonDir, bytesOf(name).toString('latin1'))
+  const stats = lstatSync(place, { throwIfNoEntry: false })
+  const isBroken =
+    stats?.isFile() === true && readLoose(place, stats) === '' && readTarget(place) === undefined
+  return isBroken ? join(git.gitCommonDir, name) : undefined
+}
+
 /** What HEAD says, in bytes (latin1); `ref: …` also where it is a link, as old repositories and `core.preferSymlinkRefs` have it. Empty when it is gone. */
 export function headText(gitDir: string): string {
   const file = join(gitDir, 'HEAD')

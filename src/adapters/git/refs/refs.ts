@@ -1,13 +1,32 @@
 // Refs as one picture: read at once, compared, and put back without losing what an agent pointed them at.
-import { appendFileSync, closeSync, existsSync, lstatSync, openSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import {
+  appendFileSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { RalphError } from '../../../core/error.ts'
 import type { Head } from '../../../core/git-facts.ts'
 import { inFolder, rename, rm, sync } from '../../files/now.ts'
 import { ifThereNow, syncFiles } from '../../files/whole.ts'
 import { bytesOf, isPlainText, textOf } from '../formats/bytes.ts'
-import { findRef, headRef, headText, isMeant, isUsual, kindsIn, listRefs } from '../formats/ref-files.ts'
-import { isRefName, refIn } from '../formats/loose-refs.ts'
+import {
+  brokenRef,
+  findRef,
+  headRef,
+  headText,
+  isMeant,
+  isUsual,
+  kindsIn,
+  listRefs,
+} from '../formats/ref-files.ts'
+import { isRefName, readLoose, refIn } from '../formats/loose-refs.ts'
 import { ownEmail, type Git } from '../git.ts'
 import { isLoose, isShared, timeZone } from '../formats/objects.ts'
 import { mayDiffer, type RefMap } from './ref-picture.ts'
@@ -110,6 +129,7 @@ export async function madeAgain(git: Git, { name, from }: RefChanges['deleted'][
 /** All or nothing. Each line is a command of `update-ref --stdin`, without its final newline. */
 export async function moveRefs(git: Git, reason: string, commands: readonly string[]): Promise<void> {
   if (commands.length === 0) return
+  for (const command of commands) putBrokenAside(git, /^create (\S+) /.exec(command)?.[1] ?? '')
   const input = `start\n${commands.join('\n')}\nprepare\ncommit\n`
   // One that is written once, under a name of its own, has no use for a log.
   const isLogged = !commands.every((command) => / refs\/ralph\/.+\/(attempts|moved|pins)\//.test(command))
@@ -123,6 +143,18 @@ export async function moveRefs(git: Git, reason: string, commands: readonly stri
     '--stdin',
   ]
   await git.run(['update-ref', ...options], { input: bytesOf(input) })
+}
+
+/** Nobody's git wrote it; what it holds is kept all the same. */
+function putBrokenAside(git: Git, name: string): void {
+  const file = name === '' ? undefined : brokenRef(git, name)
+  if (file === undefined) return
+  const folder = join(git.gitCommonDir, 'ralph', 'broken-refs')
+  mkdirSync(folder, { recursive: true })
+  const to = join(folder, `${name.replaceAll('/', '-')}-${randomUUID()}`)
+  renameSync(file, to)
+  // Mended by somebody in this very moment.
+  if (readLoose(to) !== '') renameSync(to, file)
 }
 
 /** What an agent or a gate did to refs, undone, and which of it that was: one that somebody has moved again since it was seen is theirs, and stays. Only the loop's `own` branch must be as it was seen. */

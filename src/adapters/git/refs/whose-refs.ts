@@ -6,7 +6,7 @@ import { shellWord } from '../../process/shell-word.ts'
 import { aliasWords, planAliases, withoutAliases, type AliasChange, type AliasPlan } from './aliases.ts'
 import { lstatNow } from '../tree/files.ts'
 import { named, type Git } from '../git.ts'
-import { headRef } from '../formats/ref-files.ts'
+import { brokenRef, headRef } from '../formats/ref-files.ts'
 import { compareRefs, shortRef, type RefChanges, type Refs } from './refs.ts'
 import { checkoutsBeside } from './branch-in-use.ts'
 import { namesMade } from './made-trees.ts'
@@ -121,6 +121,7 @@ export async function earlierValues(
 
 /** One line for all of them, without blame. */
 export function othersTold(
+  git: Git,
   changes: RefChanges,
   aliases: readonly AliasChange[],
   before: string,
@@ -130,16 +131,21 @@ export function othersTold(
   const led = aliases.map((each) => aliasWords(each))
   const words = [
     ...moved.map(({ name }) => `${shortRef(name)} moved`),
-    ...deleted.map(({ name }) => `${shortRef(name)} was deleted`),
+    ...deleted.map(
+      ({ name }) =>
+        `${shortRef(name)} was ${brokenRef(git, name) === undefined ? 'deleted' : 'overwritten with what is no commit'}`,
+    ),
     ...created.map(({ name }) => `${shortRef(name)} is new`),
     ...led.map((each) => each.words),
   ]
   if (words.length === 0) return []
   const where = isPinned ? `; what they were is under ${before}` : ''
   const again = [
-    ...(isPinned ? deleted : []).map(({ name }) =>
-      againCommand(name, `${before}/${name.replace(/^refs\//, '')}`),
-    ),
+    ...(isPinned ? deleted : []).map(({ name }) => {
+      const broken = brokenRef(git, name)
+      const first = broken === undefined ? '' : `rm ${shellWord(broken)} && `
+      return `${first}${againCommand(name, `${before}/${name.replace(/^refs\//, '')}`)}`
+    }),
     ...led.flatMap((each) => each.again),
   ]
   const them = words.length === 1 ? 'it' : 'them'
