@@ -19,6 +19,8 @@ export async function start(argv: readonly string[], version: string): Promise<v
     stdout,
     stderr: lateOutput(2, () => process.stderr, false),
   }
+  // Where nothing is left that could happen Node ends, and with 0: as if the command had.
+  process.once('beforeExit', endedEarly)
   const exitCode = await run(argv, {
     io,
     version,
@@ -27,6 +29,7 @@ export async function start(argv: readonly string[], version: string): Promise<v
       return createApp(surroundings)
     },
   })
+  process.off('beforeExit', endedEarly)
   // Once stdout has taken everything: a handle that somebody left open must not keep a finished command alive.
   stdout.write('', () => {
     const { errored } = stdout
@@ -34,6 +37,13 @@ export async function start(argv: readonly string[], version: string): Promise<v
     if (!isWhole) process.stderr.write(`error: not everything could be printed: ${errored.message}\n`)
     process.exit(isWhole ? exitCode : exitCode || 1)
   })
+}
+
+function endedEarly(): void {
+  process.exitCode = 1
+  process.stderr.write(
+    'error: ralph ended before its command had done its work. This is a bug in ralph.\n  Nothing is lost. See where things stand: ralph status\n',
+  )
 }
 
 /** Those that print one text and end. */

@@ -1,6 +1,6 @@
 // What the built program reads to look at a run: packs of its own code, and of Node's modules only those that it uses.
 import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { cpSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { agentPath } from '../agents/kit.ts'
@@ -103,6 +103,18 @@ test('what V8 made of a loop is kept from the one that got furthest, whatever is
   for (const [name, file] of Object.entries(dry)) expect(whole[name], name).not.toBe(file)
   expect(run('loop', 'demo', '--dry-run')).toEqual(whole)
   expect(run('--no-tui', 'loop', 'demo')).toEqual(whole)
+})
+
+test('a command that waits for what can no longer come ends with 1 and says so: Node alone ends such a process with 0', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const never = join(at.root, 'never.cjs')
+  writeFileSync(never, "require('node:timers/promises').setTimeout = () => new Promise(() => {})\n")
+  const end = await ralph(at, ['up', 'demo', '--agent-command', goodAgent], {
+    env: { NODE_OPTIONS: `--require ${never}` },
+  })
+  expect(end.code).toBe(1)
+  expect(end.stderr).toContain('ralph ended before its command had done its work')
+  await expect.poll(() => at.git('for-each-ref', 'refs/heads/ralph/demo')).not.toBe('')
 })
 
 /** As the process itself tells at its end. */
