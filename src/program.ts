@@ -30,6 +30,8 @@ export async function start(argv: readonly string[], version: string): Promise<v
     },
   })
   process.off('beforeExit', endedEarly)
+  // Also where stdout never says that it has taken everything.
+  process.exitCode = exitCode
   // Once stdout has taken everything: a handle that somebody left open must not keep a finished command alive.
   stdout.write('', () => {
     const { errored } = stdout
