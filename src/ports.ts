@@ -197,8 +197,8 @@ export interface Checkpoints {
   save(storyId: string, message: string, judged?: Judged, about?: string): Promise<SavedCheckpoint>
   /** In a repair: whether nothing in the tree has changed since the loop died, and nothing still might have. */
   isAsLeft(): Promise<boolean>
-  /** Back to exactly the checkpoint, but in a repair without what the user has changed since the loop died: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. `isWhole`: nothing of theirs stayed. */
-  restore(): Promise<{ readonly commit: string; readonly isWhole: boolean }>
+  /** Back to exactly the checkpoint, but in a repair without what the user has changed since the loop died: HEAD, index, tracked, untracked, modes, half-done operations. Ignored files untouched. `stays`: what of theirs, as a person reads it. */
+  restore(): Promise<{ readonly commit: string; readonly stays: readonly string[] }>
   /** `later` touches nothing. A conflict with a moved original branch throws `finish_conflict` and touches nothing. */
   finish(choice: FinishChoice, message?: string): Promise<FinishReport>
   /** At start of any writing command: completes or undoes the operation that `git.began` without `git.ended` names. */

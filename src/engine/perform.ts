@@ -170,7 +170,7 @@ async function settleBoxes(command: Of<'settle_boxes'>, context: Context): Promi
 }
 
 /** Of a run that may have undone a whole generated tree. */
-const mostFiles = 20
+export const mostFiles = 20
 
 async function askChoice(context: Context): Promise<void> {
   const { ports, tell } = context

@@ -1,5 +1,7 @@
 // What becomes of a dead loop: its death is recorded by whoever looks, its tree is put in order by whoever may repair.
 import { warnEach } from './gate-check.ts'
+import { mostFiles } from './perform.ts'
+import { firstNames } from '../core/first-names.ts'
 import type { LoopState } from '../core/state.ts'
 import type { Clock } from '../ports.ts'
 import { aboutStory } from './about.ts'
@@ -110,10 +112,27 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
     not_asked: 0,
   })
   const bringBack = await spec.added()
-  const { commit, isWhole } = await checkpoints.restore()
+  const { commit, stays } = await checkpoints.restore()
   await warnEach(loop.tell, 'put_back', await spec.putBack())
   await warnEach(loop.tell, 'plan_added', await bringBack())
-  await loop.tell({ type: 'checkpoint.reverted', n, commit })
+  const isOwn = (path: string): boolean => stays.some((own) => path === own || path.startsWith(`${own}/`))
+  // With the agent's whatever its user had changed beside it: nobody can tell them apart.
+  const files = (await checkpoints.changed(n)).filter((path) => !isOwn(path))
+  await loop.tell({
+    type: 'checkpoint.reverted',
+    n,
+    commit,
+    files: files.slice(0, mostFiles),
+    files_total: files.length,
+  })
   const what = outcome?.stopReason === 'killed' ? '' : `#${n} was cut off by an error; `
-  return `${what}what it left is kept as ${kept.ref} (ralph diff ${n} ${loop.state.changeId}), and ${isWhole ? 'the work tree' : 'all but what is yours'} is back at the checkpoint`
+  const { changeId } = loop.state
+  const undone =
+    files.length === 0
+      ? ''
+      : `. Undone, ${files.length} ${files.length === 1 ? 'file' : 'files'}: ${firstNames(files, mostNames)}; all of it back: ralph restore ${n} ${changeId}`
+  return `${what}what it left is kept as ${kept.ref} (ralph diff ${n} ${changeId}), and ${stays.length === 0 ? 'the work tree' : 'all but what is yours'} is back at the checkpoint${undone}`
 }
+
+/** As many as the warnings about what may be the user's. */
+const mostNames = 50

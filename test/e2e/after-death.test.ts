@@ -185,8 +185,12 @@ describe('commands that look', () => {
     expect((await ralph(at, ['doctor'])).stdout).toMatch(/! loop demo +died .* still runs, pid/)
   })
 
-  test('E1: list says what status says: died, what still runs, what to type; it writes nothing', async () => {
-    const { at } = await killed({ orphan: true })
+  test('E1: list says what status says: died, what still runs, what to type; it writes nothing; a finish names all that it undoes', async () => {
+    // Nobody can tell that the second is not the agent's: it came while the loop lived.
+    const { at } = await killed({
+      orphan: true,
+      agent: worker('echo half > half.txt; echo mine > mynote.txt'),
+    })
     const before = at.state()
     const { stdout } = await ralph(at, ['list'])
     expect(stdout).toMatch(/^demo .* {2}✕ died {2}/m)
@@ -206,8 +210,11 @@ describe('commands that look', () => {
     const after = (await ralph(at, ['list'])).stdout
     expect(after).toMatch(/^demo .* {2}✕ died {2}/m)
     expect(after).toContain('demo: ralph was killed; continue with: ralph resume demo')
-    await ralph(at, ['finish', 'demo', '--cleanup'])
+    const { stderr } = await ralph(at, ['finish', 'demo', '--cleanup'])
+    expect(stderr).toContain('Undone, 2 files: half.txt, mynote.txt; all of it back: ralph restore 1 demo\n')
     expect((await ralph(at, ['list'])).stdout).not.toContain('died')
+    expect((await ralph(at, ['restore', '1', 'demo'])).code).toBe(0)
+    expect(at.read('mynote.txt')).toBe('mine\n')
   })
 
   test('E1: it stays died in the status line and on the screen once that is recorded, which name what still runs and what it left', async () => {

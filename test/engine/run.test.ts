@@ -101,7 +101,7 @@ function world(overrides: Partial<Ports> = {}): { ports: Ports; log: string[]; e
       isAsLeft: () => Promise.resolve(true),
       restore: () => {
         did('restore')
-        return Promise.resolve({ commit: 'c0', isWhole: true })
+        return Promise.resolve({ commit: 'c0', stays: [] })
       },
       finish: () => Promise.resolve({ message: 'kept', userPaths: [], loopPaths: [] }),
       recover: () => Promise.resolve({}),

@@ -159,20 +159,20 @@ async function save(
   return saved
 }
 
-export async function restore(store: Store): Promise<{ commit: string; isWhole: boolean }> {
+export async function restore(store: Store): Promise<{ commit: string; stays: readonly string[] }> {
   const snapshot = await requireSnapshot(store)
   refuseMounted(store, snapshot)
   const { beside, attempt } = store.memory()
   const holder = keptAs(store)
-  const isWhole = await store.operate({ op: 'restore', commit: snapshot.commit }, async () => {
-    const isBack = await restoreSnapshot(store, snapshot, holder)
+  const stays = await store.operate({ op: 'restore', commit: snapshot.commit }, async () => {
+    const left = await restoreSnapshot(store, snapshot, holder)
     // Before it has ended: after a kill here nobody else would say it.
     await tellAside(store, 'reverted')
     await settled(store, [...beside, ...(store.memory().pending?.beside ?? [])], snapshot.commit)
-    return isBack
+    return left
   })
   if (attempt !== undefined) await tellObeyed(store, snapshot, attempt)
-  return { commit: snapshot.commit, isWhole }
+  return { commit: snapshot.commit, stays: stays.map(named) }
 }
 
 async function recover(strategy: Strategy, store: Store): Promise<Recovered> {

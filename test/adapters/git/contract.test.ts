@@ -182,7 +182,7 @@ describe.each<Strategy>(['branch', 'stash'])('checkpoints by %s', (strategy) => 
     const keptFiles = w.git('ls-tree', '-r', '-z', '--name-only', kept.ref).split('\0').filter(Boolean)
     expect(keptFiles).toEqual(expect.arrayContaining(Object.keys(left).filter((name) => !name.endsWith('/'))))
     expect(keptFiles).not.toContain('.env')
-    expect(await checkpoints.restore()).toEqual({ commit, isWhole: true })
+    expect(await checkpoints.restore()).toEqual({ commit, stays: [] })
     const after = picture(w)
     expect(after).toEqual(before)
     expect(await checkpoints.ensure('1')).toEqual({ commit })

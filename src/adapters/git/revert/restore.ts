@@ -13,7 +13,7 @@ import { timeName, type Store } from '../store.ts'
 import { attemptTree } from '../attempt/attempt-tree.ts'
 import { keepSubmodules } from '../submodules/keep-submodules.ts'
 import { settleGates } from '../attempt/settle.ts'
-import { requireSnapshot, type Snapshot } from './snapshot.ts'
+import { bareNames, requireSnapshot, type Snapshot } from './snapshot.ts'
 import { noteStaged } from '../attempt/staged.ts'
 import { storeOf, submoduleAt } from '../submodules/submodule.ts'
 import { restoreSubmodules } from '../submodules/submodules.ts'
@@ -22,12 +22,16 @@ import { leaveFor } from '../refs/users-own.ts'
 import { indexTheirs, theirCommits, type TheirCommits } from '../refs/their-commits.ts'
 import { commitTree, treeChanges, treeOf, treeOfIndex } from '../tree/tree.ts'
 
-/** `holder`: the ref that has the tree as it is now. True when the tree is the snapshot's; in a repair the user's stays. */
-export async function restoreSnapshot(store: Store, snapshot: Snapshot, holder: string): Promise<boolean> {
+/** `holder`: the ref that has the tree as it is now. Resolves with what stayed, since in a repair the user's does. */
+export async function restoreSnapshot(
+  store: Store,
+  snapshot: Snapshot,
+  holder: string,
+): Promise<readonly string[]> {
   return await store.git.forgiving(() => restoreWhole(store, snapshot, holder))
 }
 
-async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): Promise<boolean> {
+async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): Promise<readonly string[]> {
   const { git } = store
   await mendGitDirs(store, snapshot)
   const claims = await findEdits(store, snapshot)
@@ -79,7 +83,7 @@ async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): P
     kept = await settleLate(store, snapshot, aside, theirs)
   })
   if (kept !== undefined) await indexTheirs(git, kept)
-  return claims.theirs.length + (kept?.stay.length ?? 0) === 0
+  return [...bareNames(claims.theirs), ...(kept?.stay ?? [])]
 }
 
 /**
