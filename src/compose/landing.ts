@@ -46,7 +46,7 @@ import { reapByMarker } from '../adapters/process/reap.ts'
 import type { Landing } from '../engine/queue-ports.ts'
 import { RalphError } from '../core/error.ts'
 import type { SetUpDone } from '../core/event.ts'
-import { slotVariables } from '../core/queue-due.ts'
+import { bothChanged, slotVariables } from '../core/queue-due.ts'
 import type { Limits } from '../core/resource-limits.ts'
 import type { Caging } from './cage.ts'
 import { squashText } from './finish.ts'
@@ -253,7 +253,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const markers = await markersLeft(git, { base, tip, commit })
       if (markers.length > 0)
         return {
-          refused: `git's conflict markers are in ${markers.join(', ')}`,
+          refused: `${bothChanged(markers)}; no merge of both was accepted: conflict markers are left`,
           hint: `Merge both sides on ralph/${change} and commit there, then: ralph queue retry ${change}`,
         }
       const isNothing = (await treeOf(git, commit)) === (await treeOf(git, base))

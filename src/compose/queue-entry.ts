@@ -6,7 +6,7 @@ import type { Git } from '../adapters/git/git.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { shellWord } from '../adapters/process/shell-word.ts'
 import { RalphError } from '../core/error.ts'
-import { byHand, parked } from '../core/queue-due.ts'
+import { bothChanged, byHand, parked } from '../core/queue-due.ts'
 import { replayQueue } from '../core/queue.ts'
 import type { Entry } from '../core/queue.ts'
 import type { ParkedWork } from '../ui/app.ts'
@@ -56,13 +56,13 @@ export async function parkedWork(git: Git, run: KnownRun): Promise<ParkedWork | 
   if (state === 'parked' && (unresolved !== undefined || status === 'done'))
     return { why: why ?? '', hint: hint ?? '' }
   if (unresolved === undefined) return undefined
-  const what = `conflict in ${unresolved.paths.join(', ')}`
+  const what = bothChanged(unresolved.paths)
   if (state !== 'removed') return { why: what, hint: 'To go on: ralph up' }
   // What was refused is not right because nobody waits for it any more.
   if (!(await isAsLeft(git, run, unresolved.marked))) return undefined
   const again = `ralph up ${run.change}`
   return {
-    why: `${what}: no merge of both sides was accepted`,
+    why: `${what}; no merge of both was accepted`,
     hint: byHand(run.change, unresolved.paths, folderOf(run).folder, { again }),
   }
 }
@@ -91,7 +91,7 @@ export async function refuseUnlanded(git: Git, run: KnownRun): Promise<void> {
   throw parkedError(
     run.change,
     parked ?? {
-      why: `conflict in ${unresolved.paths.join(', ')}: your merge of both sides has not landed yet`,
+      why: `${bothChanged(unresolved.paths)}; your merge of both has not landed yet`,
       hint: `To land it: ralph up ${run.change}`,
     },
   )

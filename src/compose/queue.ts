@@ -33,7 +33,7 @@ import { sayDone, sayRefused } from './control.ts'
 import { cagingOf } from './cage.ts'
 import { landingMark, landingOf } from './landing.ts'
 import { gitSays, isKept, queueNow } from './queue-state.ts'
-import { refuseConflict } from './queue-entry.ts'
+import { refuseConflict, refuseUnlanded } from './queue-entry.ts'
 import { hasLanded, isPlannedAgain, loopFacts, lowDisk, openChanges } from './queue-facts.ts'
 import {
   alreadyRunning,
@@ -45,7 +45,7 @@ import {
   unknownChange,
 } from './queue-plan.ts'
 import { flagsOfRun } from './run-settings.ts'
-import { storiesNow } from './plan-now.ts'
+import { planNow, storiesNow } from './plan-now.ts'
 import { isRunning, isTree, knownRun, knownRuns } from './site.ts'
 import type { Site } from './site.ts'
 import { stopLoop } from './stop.ts'
@@ -68,6 +68,7 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
   const run = await knownRun(site, change)
   if (run.state.phase === 'idle') throw await notRun(site, change)
   await refuseConflict(site.git, run)
+  if (run.state.status !== 'done' && !isRunning(run)) await refuseUnlanded(site.git, run)
   if (run.state.status !== 'done' || isRunning(run) || run.damage !== undefined)
     throw new RalphError('nothing_to_resume', `${change} is not done, so there is nothing to land.`, {
       hint: `Nothing was touched. \`ralph status ${change}\` shows where it stands.`,
@@ -308,7 +309,11 @@ async function entryReport(
   const run = await knownRun(site, entry.change)
   const { state } = run
   const seen = seenEntry(entry, await loopFacts(site, entry.change), isAlive, comesAfter(queue, entry))
-  const stories = await storiesNow(site, run)
+  // Its loop has been started, and what is there is still the run before that.
+  const isBefore =
+    isAlive && seen.state === 'running' && entry.over !== undefined && entry.over === state.runId
+  const ofPlan = isBefore ? await planNow(site, entry.change) : undefined
+  const stories = ofPlan ?? (await storiesNow(site, run))
   const { waiting_for: waits, waiting_until: until } = isRunning(run) ? waitingFields(state) : {}
   return {
     change: entry.change,
@@ -322,8 +327,8 @@ async function entryReport(
     candidate: entry.candidate?.commit ?? '',
     landed: entry.landed?.commit ?? '',
     target: entry.target,
-    attempt: state.phase === 'idle' ? 0 : (state.current?.attempt ?? 0),
-    started_at: state.phase === 'idle' ? '' : state.startedAt,
+    attempt: state.phase === 'idle' || isBefore ? 0 : (state.current?.attempt ?? 0),
+    started_at: state.phase === 'idle' || isBefore ? '' : state.startedAt,
     ...(waits !== undefined && { waiting_for: waits }),
     ...(until !== undefined && { waiting_until: until }),
     ...(seen.hint !== '' && { hint: seen.hint }),

@@ -145,7 +145,6 @@ export const mostTries = 2
 function resolveSteps(state: QueueState, entry: Entry, all: QueueFacts): readonly QueueStep[] {
   const { change, conflict, tries } = entry
   if (conflict === undefined) return []
-  const paths = conflict.paths.join(', ')
   const facts = all.loops.get(change)
   if (!conflict.isBegun || (facts !== undefined && isUnbegun(entry, facts))) {
     if (tries > mostTries) {
@@ -164,7 +163,10 @@ function resolveSteps(state: QueueState, entry: Entry, all: QueueFacts): readonl
     if (money !== undefined) return [{ ...asked, money }]
     const hint = `With more (--max-cost) it goes on: ralph up ${change}`
     return [
-      { do: 'tell', event: parked(change, 'limit', `conflict in ${paths}: the budget is used up`, hint) },
+      {
+        do: 'tell',
+        event: parked(change, 'limit', `${bothChanged(conflict.paths)}; the budget is used up`, hint),
+      },
     ]
   }
   if (facts === undefined || facts.loop === 'running') return []
@@ -175,7 +177,7 @@ function resolveSteps(state: QueueState, entry: Entry, all: QueueFacts): readonl
   const event = parked(
     change,
     facts.loop === 'ended' ? forOf(facts.exitCode) : 'failed',
-    `conflict in ${paths}: ${facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'}`,
+    `${bothChanged(conflict.paths)}; ${facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'}`,
     `To let an agent try again: ralph queue retry ${change}. To do it yourself: ${byHand(change, conflict.paths, facts.folder)}`,
   )
   return [{ do: 'tell', event: { ...event, cost_usd: facts.costUsd } }]
@@ -190,9 +192,14 @@ function conflictParked(
   return parked(
     change,
     'failed',
-    `conflict in ${paths.join(', ')}: ${paths.length === 1 ? why.replaceAll(`${paths[0]} has`, 'it has') : why}`,
+    `${bothChanged(paths)}; no merge of both was accepted: ${paths.length === 1 ? why.replaceAll(`${paths[0]} has`, 'it has') : why}`,
     byHand(change, paths, facts?.folder, { isWhole: !why.includes('conflict markers') }),
   )
+}
+
+/** Of a change whose name stands before it. */
+export function bothChanged(paths: readonly string[]): string {
+  return `it and what landed both changed ${paths.join(', ')}`
 }
 
 /** Git has both sides in one commit already: there is nothing to merge any more, only files to put right. */
@@ -210,7 +217,13 @@ export function byHand(
   } = {},
 ): string {
   const files = `${paths.join(', ') || 'what is wrong'} in ${folder ?? `a checkout of ralph/${change}`}`
-  return `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'}${isWhole ? ' (or leave it, if it is right as it is)' : ''}, then:\ngit ${folder === undefined ? '' : `-C ${folder} `}commit --allow-empty -am "Both sides" && ${again}`
+  const git = `git ${folder === undefined ? '' : `-C ${folder} `}`
+  return [
+    `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'}${isWhole ? ' (or leave it, if it is right as it is)' : ''}. The first command shows the markers that are left; when there are none, type the others:`,
+    `${git}grep -n "^<<<<<<<"`,
+    `${git}commit --allow-empty -am "Both sides"`,
+    again,
+  ].join('\n  ')
 }
 
 function isDone({ loop, exitCode }: LoopFacts): boolean {

@@ -1,5 +1,5 @@
 // The landing of one change after another: built, gated, moved by compare-and-swap, and each way in which that does not come to its end.
-import { byHand, parked } from '../core/queue-due.ts'
+import { bothChanged, byHand, parked } from '../core/queue-due.ts'
 import { targetOf } from '../core/queue.ts'
 import type { Entry } from '../core/queue.ts'
 import type { QueueBody } from '../core/queue-event.ts'
@@ -86,7 +86,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
       return parked(
         change,
         'failed',
-        'the merge that an agent made was refused, and its branch is as it was then',
+        `${bothChanged(before.unresolved?.paths ?? [])}; no merge of both was accepted, and its branch is as it was then`,
         byHand(change, before.unresolved?.paths ?? [], (await ports.loops.facts(change)).folder),
       )
     // Git's own merge of both is no conflict any more, and nobody has said that it is right.

@@ -301,11 +301,23 @@ describe('what is due', () => {
       { do: 'judge', change: 'a' },
     ])
     expect(dueNow(begun, facts({ a: { loop: 'ended', exitCode: 3, reason: 'no' } }))).toMatchObject([
-      { do: 'tell', event: { type: 'entry.parked', why: 'conflict in x.txt: no' } },
+      {
+        do: 'tell',
+        event: {
+          type: 'entry.parked',
+          why: 'it and what landed both changed x.txt; no',
+        },
+      },
     ])
     const third = [conflicted, spawned('a'), ended('a'), conflicted, spawned('a'), ended('a'), conflicted]
     expect(dueNow(after(opened, added('a'), spawned('a'), ended('a'), ...third), facts())).toMatchObject([
-      { do: 'tell', event: { type: 'entry.parked', why: 'conflict in x.txt: 2 tries used' } },
+      {
+        do: 'tell',
+        event: {
+          type: 'entry.parked',
+          why: 'it and what landed both changed x.txt; no merge of both was accepted: 2 tries used',
+        },
+      },
     ])
   })
 })

@@ -33,10 +33,14 @@ echo "of d" > shared.txt\n`,
   const looks = await Promise.all(
     [['status', 'd'], ['why', 'd'], ['list']].map(async (words) => (await ralph(at, words)).stdout),
   )
-  for (const look of looks) expect(look).toMatch(/! parked[^]*conflict in shared.txt[^]*ralph queue retry d/)
+  for (const look of looks)
+    expect(look).toMatch(/! parked[^]*both changed shared.txt[^]*ralph (queue retry|status) d/)
   expect(looks.join('')).not.toMatch(/ralph (done|resume|finish) d|say whether it is done/)
   const word = await ralph(at, ['done', 'd'])
-  expect([word.code, word.stderr]).toEqual([2, expect.stringContaining('conflict in shared.txt') as string])
+  expect([word.code, word.stderr]).toEqual([
+    2,
+    expect.stringContaining('it and what landed both changed shared.txt') as string,
+  ])
 
   const again = await ralph(at, up)
   expect([again.code, events(again).filter(({ type }) => type === 'landed')]).toEqual([3, []])
@@ -84,7 +88,10 @@ echo "of d" > shared.txt\n`,
   const failed = await ralph(at, up)
   expect([failed.code, events(failed).at(-1)]).toMatchObject([
     3,
-    { type: 'entry.parked', why: expect.stringContaining('conflict in shared.txt') as string },
+    {
+      type: 'entry.parked',
+      why: expect.stringContaining('it and what landed both changed shared.txt') as string,
+    },
   ])
   expect(at.git('show', 'ralph/d:shared.txt')).toContain('<<<<<<<')
 
@@ -93,7 +100,10 @@ echo "of d" > shared.txt\n`,
   const byHand = await ralph(at, up)
   expect([byHand.code, events(byHand).at(-1)]).toMatchObject([
     3,
-    { type: 'entry.parked', why: "git's conflict markers are in shared.txt" },
+    {
+      type: 'entry.parked',
+      why: 'it and what landed both changed shared.txt; no merge of both was accepted: conflict markers are left',
+    },
   ])
 
   at.git('-C', tree, 'reset', '-q', '--hard', 'HEAD~1')
@@ -146,7 +156,13 @@ echo "of d" > shared.txt\n`,
   expect((await ralph(at, ['list'])).stdout).toMatch(/\bd\b.*1\/1/)
   const [asked, refs] = [at.read('../home/asked'), at.git('for-each-ref')]
   const tree = `${at.repo}-ralph-d`
-  const typed = `git -C ${tree} commit --allow-empty -am "Both sides" && `
+  // Each on a line of its own, and the look for markers first.
+  const typedIn = (text: string, again: string): readonly string[] =>
+    text
+      .split('\n')
+      .map((line) => line.replace(/^ *(next)? */, ''))
+      .filter((line) => line.startsWith('git ') || line === again)
+  const typed = [`git -C ${tree} grep -n "^<<<<<<<"`, `git -C ${tree} commit --allow-empty -am "Both sides"`]
   const refused = async (again: string): Promise<void> => {
     for (const words of [
       ['finish', 'd', '--cleanup'],
@@ -155,28 +171,29 @@ echo "of d" > shared.txt\n`,
       ['land', 'd'],
     ]) {
       const { code, stderr } = await ralph(at, words)
-      expect([words, code, stderr.split('\n')]).toEqual([
-        words,
-        2,
-        expect.arrayContaining([expect.stringContaining(`${typed}${again}`)]),
-      ])
+      expect([words, code, typedIn(stderr, again)]).toEqual([words, 2, [...typed, again]])
       expect(stderr).toContain(`Edit shared.txt in ${tree} so that both changes are in it`)
       expect(stderr).not.toContain('..')
     }
     const status = (await ralph(at, ['status', 'd'])).stdout
     expect(status).toMatch(/! parked/)
-    expect(status).toContain(`${typed}${again}`)
+    expect(typedIn(status, again)).toEqual([...typed, again])
+    expect(status).toMatch(/stories +1\/1 done, merge of both sides: /)
     expect(status).not.toMatch(/ralph (done|finish|status) d/)
   }
   await refused('ralph queue retry d')
-  expect((await ralph(at, ['queue'])).stdout.split('\n')).toContain(`    ${typed}ralph queue retry d`)
+  const queue = (await ralph(at, ['queue'])).stdout
+  expect(typedIn(queue, 'ralph queue retry d')).toEqual([...typed, 'ralph queue retry d'])
 
   expect((await ralph(at, ['queue', 'remove', 'd'])).code).toBe(0)
   await refused('ralph up d')
   const again = await ralph(at, up)
   expect([again.code, events(again).at(-1)]).toMatchObject([
     3,
-    { type: 'entry.parked', hint: expect.stringContaining(`${typed}ralph queue retry d`) as string },
+    {
+      type: 'entry.parked',
+      hint: expect.stringContaining(`${typed.join('\n  ')}\n  ralph queue retry d`) as string,
+    },
   ])
   expect([at.read('../home/asked'), at.git('for-each-ref')]).toEqual([asked, refs])
   expect(at.git('show', 'main:shared.txt')).toBe('of main')

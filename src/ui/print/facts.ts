@@ -5,7 +5,8 @@ import type { Paint } from '../io.ts'
 import { wrapWords } from './layout.ts'
 import { oneLine } from './text.ts'
 
-export type Fact = readonly [name: string, words: string]
+/** What is typed stays on one line, however long it is: it is copied whole. */
+export type Fact = readonly [name: string, words: string, isTyped?: boolean]
 
 export interface FactPage {
   readonly paint: Paint
@@ -19,8 +20,8 @@ export function factLines(
   facts: readonly Fact[],
   { paint, width, columns = Infinity }: FactPage,
 ): readonly string[] {
-  return facts.flatMap(([name, words]) => {
-    const lines = columns === Infinity ? [words] : set(words, Math.max(20, columns - width - 4))
+  return facts.flatMap(([name, words, isTyped = false]) => {
+    const lines = isTyped || columns === Infinity ? [words] : set(words, Math.max(20, columns - width - 4))
     return lines.map((line, at) => `  ${paint.dim((at === 0 ? name : '').padEnd(width))} ${line}`)
   })
 }

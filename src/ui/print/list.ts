@@ -83,7 +83,9 @@ function onwardWords(change: Change): readonly string[] {
   const [word] = stateOf(change)
   const name = oneLine(change.name)
   if (change.parked !== undefined)
-    return [`${name}: parked: ${oneLine(change.parked.why)}. ${oneLine(change.parked.hint)}`]
+    return [
+      `${name}: parked: ${oneLine(change.parked.why)}. ${change.parked.hint.includes('\n') ? `What to type: ralph status ${name}` : oneLine(change.parked.hint)}`,
+    ]
   if (word === 'paused') return [`${name}: paused; continue with: ralph resume ${name}`]
   if (word === 'needs you' && change.waiting_for === 'human')
     return [`${name}: waits for you: answer the question on its terminal`]

@@ -8,7 +8,8 @@ import { clean, clockTime, duration, shortHash, usd, widthOf } from './text.ts'
 const meanings: Readonly<Record<EntryState, Meaning>> = {
   waiting: 'open',
   running: 'working',
-  done: 'done',
+  // Only what has landed is at its end.
+  done: 'open',
   merging: 'working',
   gating: 'working',
   resolving: 'working',
@@ -48,7 +49,11 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
         [
           // The heading names the one that all others go to.
           ...(['', target].includes(entry.target) ? [] : [`→ ${entry.target}`]),
-          isBusy && waiting !== undefined ? `waits for ${waits[waiting]}${until}` : entry.why,
+          isBusy && waiting !== undefined
+            ? `waits for ${waits[waiting]}${until}`
+            : state === 'done' && entry.why === ''
+              ? 'not landed yet'
+              : entry.why,
         ].join('  '),
       ),
       hint: clean(entry.hint ?? ''),

@@ -220,7 +220,7 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number, isPull
   const isBeside = width - left >= leastRoom
   const indented = (text: string, style = (each: string) => each): readonly string[] =>
     text === '' ? [] : wrapWords(text, width - 4).map((line) => `    ${style(line)}`)
-  // What is to be typed after the first line is copied whole.
+  // What is to be typed after the first line is copied whole, so it is on a line of its own.
   const hinted = (text: string): readonly string[] => {
     const [first = '', ...typed] = text.split('\n')
     return [...indented(first, paint.dim), ...typed.map((line) => `    ${line}`)]

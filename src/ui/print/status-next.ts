@@ -1,5 +1,5 @@
 // What to type next, by where a run stands: for `status` and `why`.
-import { hasMerge } from '../../core/story.ts'
+import { hasMerge, mergeStory } from '../../core/story.ts'
 import { firstNames } from '../../core/first-names.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { StatusReport } from '../app.ts'
@@ -196,4 +196,11 @@ function openNext(report: StatusReport): readonly Step[] {
 export function planOf({ stories, where }: StatusReport): { open: number; done: number; total: number } {
   const count = (wanted: string): number => stories.filter(({ status }) => status === wanted).length
   return where?.plan ?? { open: count('open'), done: count('done'), total: stories.length }
+}
+
+/** Without the merge that the queue asked for. */
+export function ownPlanOf(report: StatusReport): { done: number; total: number } {
+  if (report.where?.plan !== undefined) return report.where.plan
+  const own = report.stories.filter(({ id }) => id !== mergeStory)
+  return { done: own.filter(({ status }) => status === 'done').length, total: own.length }
 }

@@ -1,12 +1,13 @@
 // Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
 import { keepsWork } from '../../core/report.ts'
+import { mergeStory } from '../../core/story.ts'
 import type { LandedWork, ParkedWork, StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import { inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
-import { factLines, wordOnlyText } from './facts.ts'
+import { factLines, type Fact, wordOnlyText } from './facts.ts'
 import { folded } from './layout.ts'
-import { nextSteps, planOf } from './status-next.ts'
+import { nextSteps, ownPlanOf, planOf } from './status-next.ts'
 import { stepLines } from './step-lines.ts'
 import type { Step } from './step-lines.ts'
 import { goneLines } from './summary.ts'
@@ -30,10 +31,9 @@ export function statusText(reports: readonly StatusReport[], view: StatusView): 
 }
 
 function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView): string {
-  const { done, total } = planOf(report)
-  const facts: (readonly [string, string])[] = [
+  const facts: Fact[] = [
     ...(report.problem === undefined ? [] : [['problem', oneLine(report.problem)] as const]),
-    ['stories', `${String(done)}/${String(total)} done${ranWords(report)}`],
+    ['stories', `${storyCount(report)}${ranWords(report)}`],
     ...nowFacts(report, nowMs),
     [
       'attempts',
@@ -70,11 +70,19 @@ export function headWord(report: StatusReport, paint: Paint): string {
   return `${mark(meaning, paint)} ${paint.bold(inColourOf(meaning, word, paint))}${ran}`
 }
 
+/** A merge that the queue asked for is no story of the change. */
+function storyCount(report: StatusReport): string {
+  const { done, total } = ownPlanOf(report)
+  const merge = report.stories.find(({ id }) => id === mergeStory)
+  const own = total === 0 && merge !== undefined ? [] : [`${String(done)}/${String(total)} done`]
+  return [...own, ...(merge === undefined ? [] : [`merge of both sides: ${merge.status}`])].join(', ')
+}
+
 /** Where the checkout, or the tree that the work is in, has other boxes than the run left. */
 function ranWords(report: StatusReport): string {
   const { plan, home, cleaned_at: cleaned } = report.where ?? {}
   const place = home !== undefined && cleaned === undefined ? 'there now' : 'in this checkout'
-  const ran = report.stories.filter(({ status }) => status === 'done').length
+  const ran = report.stories.filter(({ id, status }) => id !== mergeStory && status === 'done').length
   return plan === undefined || plan.done === ran ? '' : ` ${place} (the run had ${String(ran)})`
 }
 
@@ -170,7 +178,7 @@ export const waits: Record<NonNullable<StatusReport['waiting_for']>, string> = {
   pause: 'you: it is paused',
 }
 
-function lastFacts(report: StatusReport): readonly (readonly [string, string])[] {
+function lastFacts(report: StatusReport): readonly Fact[] {
   const last = report.iterations.at(-1)
   const facts: [string, string][] = []
   // A death is told by a line of its own.
@@ -185,11 +193,15 @@ function lastFacts(report: StatusReport): readonly (readonly [string, string])[]
   return facts
 }
 
-export function parkedRows({ why, hint }: ParkedWork): readonly (readonly [string, string])[] {
+export function parkedRows({ why, hint }: ParkedWork): readonly Fact[] {
+  const [how = '', ...typed] = hint.split('\n').map((line) => oneLine(line).trim())
+  const [, what = how, command] = /^([^:]+): (ralph [^;:]+)$/.exec(how) ?? []
   return [
     ['parked', oneLine(why)],
-    // What is to be typed has a line of its own.
-    ...hint.split('\n').map((line, at) => [at === 0 ? 'next' : '', oneLine(line)] as const),
+    ...(command === undefined
+      ? [['do', how] as const]
+      : [['next', `${command}   ${what.charAt(0).toLowerCase()}${what.slice(1)}`] as const]),
+    ...typed.map((line, at): Fact => [at === 0 ? 'next' : '', line, true]),
   ]
 }
 
@@ -273,7 +285,7 @@ function orphanWords(pids: readonly number[]): string {
 
 function allStatuses(reports: readonly StatusReport[], { paint, columns }: StatusView): string {
   const rows = reports.map((report) => {
-    const { done, total } = planOf(report)
+    const { done, total } = ownPlanOf(report)
     return [
       oneLine(report.change_id),
       stateCell(report, paint),

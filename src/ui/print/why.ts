@@ -7,7 +7,7 @@ import { verdictName } from '../vocabulary.ts'
 import { storyTitle } from './describe.ts'
 import { factLines, type Fact, wordOnlyText } from './facts.ts'
 import { entryLines } from './layout.ts'
-import { nextSteps, planOf } from './status-next.ts'
+import { nextSteps, ownPlanOf, planOf } from './status-next.ts'
 import { stepLines, type Step } from './step-lines.ts'
 import {
   headWord,
@@ -142,7 +142,7 @@ function failuresInARow(iterations: readonly IterationRecord[]): readonly Iterat
 }
 
 function safeWords(report: StatusReport): string {
-  const { done, total } = planOf(report)
+  const { done, total } = ownPlanOf(report)
   const saved = total === 0 ? '' : `${String(done)} of ${plural(total, 'story', 'stories')} done; `
   const words = workWords(report)
   if (

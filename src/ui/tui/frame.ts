@@ -94,7 +94,8 @@ export type KeyHint = readonly [key: string, what: string]
 export function keyLine(hints: readonly KeyHint[], width: number): Line {
   const parts = hints.map(([key, what], at): Part => ({
     spans: [span(key, bold), span(` ${what}`, dim)],
-    worth: at === hints.length - 1 ? 1000 : hints.length - at,
+    // How to leave, and where all keys are told, is never without room.
+    worth: at === hints.length - 1 ? 1000 : key === 'q' ? 999 : hints.length - at,
   }))
   return [span(' '), ...fitParts(parts, width - 1, ' · ')]
 }

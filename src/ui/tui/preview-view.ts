@@ -45,6 +45,7 @@ function hintsOf(screen: PreviewScreen): readonly KeyHint[] {
       ['enter', 'use it for this run'],
       ['esc', 'cancel'],
     ]
+  if (screen.isDeaf) return [['enter', 'on: there is no search here, so letters do nothing now']]
   return [
     ['r', screen.isResumable ? 'resume' : 'run'],
     ['tab', 'view'],

@@ -37,6 +37,8 @@ export interface PreviewScreen {
   /** Whose prompt. */
   readonly story: number
   readonly isStarting: boolean
+  /** After a `/`, which searches elsewhere: the letters of a word that is typed then are no commands. */
+  readonly isDeaf: boolean
 }
 
 /** Those that people change for one run. */
@@ -66,6 +68,7 @@ export function previewScreen(change: string, isResumable: boolean): PreviewScre
     wrong: '',
     story: 0,
     isStarting: false,
+    isDeaf: false,
   }
 }
 
@@ -110,6 +113,14 @@ export function starting(screen: PreviewScreen): Step<PreviewScreen> {
 /** Undefined: not a key of this screen. */
 export function typedPreview(screen: PreviewScreen, key: Key, world: World): Step<PreviewScreen> | undefined {
   if (screen.editor !== undefined) return typedSetting(screen, screen.editor, key)
+  if (key.name === 'text' && (screen.isDeaf || key.text === '/'))
+    return { screen: { ...screen, isDeaf: true }, acts: [] }
+  if (screen.isDeaf) {
+    const heard = { ...screen, isDeaf: false }
+    return key.name === 'enter' || key.name === 'escape'
+      ? { screen: heard, acts: [] }
+      : typedPreview(heard, key, world)
+  }
   if (key.name === 'tab' || key.name === 'back_tab') return turned(screen, key.name === 'tab' ? 1 : -1)
   if (key.name === 'text' && key.text === 'r') return starting(screen)
   const at = key.name === 'text' ? previewTabs[Number(key.text) - 1] : undefined

@@ -331,6 +331,11 @@ describe('before a run', () => {
   })
 
   test('a start that is refused says why, here; one that began is followed', async () => {
+    // What is typed for a search is no command: the "r" of "number" would start an agent.
+    const deaf = (await previewing()).type('/number')
+    expect(deaf.model.preview?.isStarting).toBe(false)
+    expect(deaf.text()).toContain('there is no search here')
+    expect(deaf.type('\rr').model.preview?.isStarting).toBe(true)
     const player = (await previewing()).type('r')
     const act = { do: 'start', change: 'add-login', how: 'loop', flags: {} } as const
     player.hear({ type: 'failed', act, message: 'Another loop is running.', hint: '', exitCode: 7 })
