@@ -308,10 +308,10 @@ async function entryReport(
 ): Promise<QueueReport['entries'][number]> {
   const run = await knownRun(site, entry.change)
   const { state } = run
-  const seen = seenEntry(entry, await loopFacts(site, entry.change), isAlive, comesAfter(queue, entry))
-  // Its loop has been started, and what is there is still the run before that.
-  const isBefore =
-    isAlive && seen.state === 'running' && entry.over !== undefined && entry.over === state.runId
+  const facts = await loopFacts(site, entry.change)
+  const seen = seenEntry(entry, facts, isAlive, comesAfter(queue, entry))
+  // A new loop begins: what is there is still the run before that.
+  const isBefore = seen.state === 'running' && facts.loop === 'none'
   const ofPlan = isBefore ? await planNow(site, entry.change) : undefined
   const stories = ofPlan ?? (await storiesNow(site, run))
   const { waiting_for: waits, waiting_until: until } = isRunning(run) ? waitingFields(state) : {}

@@ -50,7 +50,10 @@ echo "of d" > shared.txt\n`,
     expect.stringMatching(/nothing was committed on ralph\/d since/) as string,
   ])
   const [entry] = (await report(at)).entries
-  expect(entry).toMatchObject({ state: 'parked', why: expect.stringContaining('was refused') as string })
+  expect(entry).toMatchObject({
+    state: 'parked',
+    why: expect.stringContaining('no merge of both was accepted, and its branch is as it was then') as string,
+  })
 
   at.write('../repo-ralph-d/shared.txt', 'of main\nof d\n')
   at.write('../repo-ralph-d/other.txt', 'of nobody\n')

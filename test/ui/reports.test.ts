@@ -36,16 +36,36 @@ describe('why', () => {
       },
       /^ +next +ralph resume add-login {3,}try again, when that is fixed$/m,
     ],
+    [
+      'is parked with a merge of the queue',
+      {
+        alive: false,
+        status: 'stuck',
+        stories: [
+          { id: '1', title: 'One', status: 'done', tasks_done: 1, tasks_total: 1 },
+          {
+            id: 'merge',
+            title: 'Merge with what landed (x.txt)',
+            status: 'open',
+            tasks_done: 0,
+            tasks_total: 0,
+          },
+        ],
+        parked: { why: 'no', hint: `Look:\n  git -C ${'long/'.repeat(40)} grep -n x\n  ralph queue retry x` },
+      },
+      /1 of 1 story done;[^]*^ +next +git -C (?:long\/){40} grep -n x\n +ralph queue retry x$/m,
+    ],
     ['lost its branch', { alive: false, status: 'stuck', where: gone }, /; the work was on ralph\/add-login/],
   ])('of a loop that %s is a sentence', async (_name, more, words) => {
     const decisions = { change_id: 'add-login', decisions: [], earlier_runs: [] }
-    const { out } = await ralph(
-      ['why'],
-      answering({
+    const { out } = await ralph(['why'], {
+      answers: {
         why: () => Promise.resolve(decisions),
         status: () => Promise.resolve([{ ...ended, stop_reason: '', ...more }]),
-      }),
-    )
+      },
+      // What is typed is copied from a narrow terminal, too.
+      ...(more.parked !== undefined && { size: { columns: 60, rows: 20 } }),
+    })
     expect(out).toMatch(words)
   })
 })
