@@ -1,4 +1,5 @@
 // What `ralph up` is to do, before anything is touched: which changes, into which branch, in which order; refused where that makes no sense.
+// Long because it is one list of refusals: what makes no sense is said before anything is touched, or not at all.
 import { relative } from 'node:path'
 import { inspectLock } from '../adapters/files/lock.ts'
 import { queuePaths } from '../adapters/files/queue-files.ts'

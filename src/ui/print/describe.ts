@@ -1,4 +1,5 @@
 // Events as lines for a person; the same for a pipe and for what scrolls above a terminal's live line.
+// Long because it is one list: every kind of line, so that two of them never differ in symbol or indent.
 import { baselineWords, isRed } from '../../core/baseline.ts'
 import { claimWords } from '../../core/claim-words.ts'
 import { tellingLines } from '../../core/gate-failure.ts'

@@ -1,4 +1,5 @@
 // The merge queue for people: a line for each event in a pipe, a table on a terminal, and where everything stands at the end.
+// Long because the words of an event and those of the end have to agree: a state that one names the other names, too.
 import { setTimeout as delay } from 'node:timers/promises'
 import type { QueueEvent } from '../../core/queue-event.ts'
 import type { QueueReport } from '../app.ts'

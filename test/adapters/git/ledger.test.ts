@@ -14,7 +14,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
-import { undoRefs } from '../../../src/adapters/git/refs/refs.ts'
+import { undoRefs } from '../../../src/adapters/git/refs/undo-refs.ts'
 import { readLedger } from '../../../src/adapters/git/refs/ledger.ts'
 import { openStore, type Store } from '../../../src/adapters/git/store.ts'
 import { forgetWatches, watch } from '../../../src/adapters/git/refs/watch.ts'

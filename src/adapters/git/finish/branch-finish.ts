@@ -1,4 +1,5 @@
 // The completion choice: *cleanup* brings the work back to where the user stood, uncommitted; *keep* stays.
+// Long because each step of a cleanup stands beside what redoes it after a kill.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { CleanupPlan, Head } from '../../../core/git-facts.ts'
