@@ -2,6 +2,7 @@
 import { cleanAttempts, keptByCleaning, listAttempts, listEarlier } from '../adapters/git/attempt/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { wayOut } from '../adapters/git/start/lost-record.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
 import type { UsersOwn } from '../adapters/git/refs/users-own.ts'
 import { RalphError } from '../core/error.ts'
 import type { Control, Said } from '../ui/app.ts'
@@ -39,9 +40,14 @@ export async function sayDone(
       await loop.tell({ type: 'human.done' })
       await loop.run()
     })
+    // After a cleanup its branch is gone, and its work is with the user.
+    const isBrought =
+      state.settings.checkpoint === 'branch' &&
+      state.choice === 'cleanup' &&
+      (await readRef(site.git, `refs/heads/ralph/${name}`)) === undefined
     return {
       message: `${name} is marked as done.`,
-      next: `ralph finish ${name} --cleanup`,
+      ...(!isBrought && { next: `ralph finish ${name} --cleanup` }),
       data,
     }
   })

@@ -17,7 +17,7 @@ import { openTargets, refuseMissingGates } from './gate-programs.ts'
 import { modeOf, refuseLeftover } from './mode.ts'
 import { refuseRunning } from './open-run.ts'
 import { checked, openChange, refuseInvalid, refuseUnknownName, refuseUnknownStories } from './plan.ts'
-import { loopSettings, strangeStories } from './settings.ts'
+import { loopSettings, strangeStories, unmeasured } from './settings.ts'
 import { refuseUncommitted } from './uncommitted.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
@@ -136,6 +136,7 @@ export async function dryRun(
       settings.max_iterations ?? (settings.done_criteria === 'manual' ? 10 : open.length * attempts),
     warnings: [
       ...change.warnings,
+      ...unmeasured(settings, site.env),
       ...strangeStories(config.stories, change.name, ids),
       ...unplanned,
       ...(hasWork(change) ? openTargets(allGates(settings), site.git.worktree) : []),

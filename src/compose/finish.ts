@@ -127,7 +127,7 @@ export async function finishHeld(
       next: (await isPlanGone(site, run))
         ? `the change ${run.change} is not in openspec/changes any more; to continue it, bring its folder back, then ralph resume ${run.change}`
         : kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
-          ? `ralph resume ${run.change}   run what is left, with the same agent and gates`
+          ? onwardOf(run)
           : `ralph resume ${run.change}`,
     }),
     ...(report.gone.length > 0 && { gone: report.gone }),
@@ -140,6 +140,15 @@ export async function finishHeld(
       ...(report.gone.length > 0 && { gone: report.gone }),
     },
   }
+}
+
+/** Of a manual change nothing may be left but its user's word. */
+function onwardOf({ change, state }: OpenRun['run']): string {
+  const isAsked =
+    state.settings?.done_criteria === 'manual' && state.iterations.at(-1)?.verdict === 'complete'
+  return isAsked
+    ? `ralph done ${change}   it is done; ralph resume ${change}   let the agent continue`
+    : `ralph resume ${change}   run what is left, with the same agent and gates`
 }
 
 /** Nobody should take one commit for the whole change. */

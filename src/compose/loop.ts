@@ -47,9 +47,9 @@ import { liftPause } from './wishes.ts'
 import { enterTree, repairRun } from './recovery.ts'
 import { rootOf } from './root.ts'
 import { streamOf } from './run-engine.ts'
-import { keepSettings, resumedSettings, startedSettings } from './run-settings.ts'
+import { keepSettings, refuseNewTree, resumedSettings, startedSettings } from './run-settings.ts'
 import { runSession } from './session.ts'
-import { loopSettings, strangeStories } from './settings.ts'
+import { loopSettings, strangeStories, unmeasured } from './settings.ts'
 import { endUnknown, explained } from './damage.ts'
 import { desktopFor } from './desktop.ts'
 import { knownRun } from './site.ts'
@@ -81,8 +81,9 @@ export async function runLoop(
     wish === 'resume' && wanted !== undefined
       ? await resumedFolder(here, await knownRun(here, wanted))
       : await changeFolder(here, wanted)
-  const lifted =
-    wish === 'resume' ? await liftPause(here, await knownRun(here, name), request, feedback) : undefined
+  const before = wish === 'resume' ? await knownRun(here, name) : undefined
+  if (before !== undefined) refuseNewTree(before, request.settings)
+  const lifted = before && (await liftPause(here, before, request, feedback))
   if (lifted !== undefined) return lifted
   refuseRunning(here, name, config.worktree === undefined)
   refuseReadOnly(here.git)
@@ -308,6 +309,7 @@ async function runHeld(
         ...warnings,
         ...(hasWork(change) ? openTargets(allGates(settings), site.git.worktree) : []),
         ...change.warnings,
+        ...(hasWork(change) ? unmeasured(settings, site.env) : []),
         ...strangeStories(
           config.stories,
           change.name,

@@ -238,6 +238,15 @@ function refuseOtherCheckpoint(run: KnownRun, wanted: string | undefined): void 
   })
 }
 
+/** A tree of its own is made where a run begins: this one is in the user's folder, and whoever names the flag means that it stays out of it. */
+export function refuseNewTree({ change, state }: KnownRun, { entries }: LoadedConfig): void {
+  const isAsked = entries.some(({ key, origin }) => key === 'worktree' && origin === 'flag')
+  if (!isAsked || state.phase === 'idle' || state.home !== undefined) return
+  throw new RalphError('usage', `--worktree is only for a start: the run of ${change} is in this folder.`, {
+    hint: `Nothing was touched. Continue it here: ralph resume ${change}\nOr start over in a worktree of its own (this run is archived): ralph loop ${change} --fresh --worktree`,
+  })
+}
+
 function lostSettings({ change }: KnownRun): RalphError {
   return new RalphError(
     'config',

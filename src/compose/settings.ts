@@ -1,5 +1,6 @@
 // From what the user set to what the loop needs: defaults that depend on others are worked out here.
 import { installedAgents } from '../adapters/agents/installed.ts'
+import { onPath } from '../adapters/process/on-path.ts'
 import { canPrice } from '../adapters/usage/prices.ts'
 import type { StoryWishes } from '../config/option.ts'
 import type { Config } from '../config/options.ts'
@@ -78,6 +79,17 @@ function storySettings(
     return [[id, { gates, ...(model !== undefined && { model }) }] as const]
   })
   return found.length === 0 ? undefined : Object.fromEntries(found)
+}
+
+/** What a program of the user's uses is known where it runs one of the known agents, or by wt-usage: else a limit in tokens holds up nothing. */
+export function unmeasured(
+  { agents, max_tokens: most }: Settings,
+  env: NodeJS.ProcessEnv,
+): readonly string[] {
+  if (most === undefined || !agents.includes('command') || onPath('wt-usage', env) !== undefined) return []
+  return [
+    '--max-tokens may hold up nothing: ralph knows the tokens of your own program only where it runs claude, codex, gemini or opencode. --max-iterations N always holds',
+  ]
 }
 
 /** A gate for a story that is not there holds nothing up: perhaps it was meant for another id. */

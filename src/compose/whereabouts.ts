@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { bringingFile } from '../adapters/files/paths.ts'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
-import { readRef } from '../adapters/git/refs/refs.ts'
+import { readRef, refsUnder } from '../adapters/git/refs/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
@@ -216,14 +216,32 @@ async function stillGone(git: Git, gone: readonly GoneFile[]): Promise<GoneFile[
     gone.map(async ({ path, restore }) => {
       const source = /--source[= ](\S+)/.exec(restore)?.[1]
       if (source === undefined || restore.startsWith('git -C')) return false
-      const [was, is] = await Promise.all([
-        git.run(['rev-parse', '--verify', '--quiet', `${source}:${path}`], { accept: [1, 128] }),
-        git.run(['hash-object', '--', path], { accept: [128] }),
-      ])
-      return is.code === 0 && was.out !== '' && was.out === is.out
+      return isAsIn(git, source, path)
     }),
   )
   return gone.filter((_, at) => isBack[at] !== true)
+}
+
+async function isAsIn(git: Git, source: string, path: string): Promise<boolean> {
+  const [was, is] = await Promise.all([
+    git.run(['rev-parse', '--verify', '--quiet', `${source}:${path}`], { accept: [1, 128] }),
+    git.run(['hash-object', '--', path], { accept: [128] }),
+  ])
+  return is.code === 0 && was.out !== '' && was.out === is.out
+}
+
+/** What a repair undid, and its user has back: by `ralph restore`, or by the command that was named. */
+async function hasBack(git: Git, change: string, message: string): Promise<boolean> {
+  const [, source = '', words = ''] = /git restore --source=([0-9a-f]{12,}) -- (.*)$/.exec(message) ?? []
+  if (source === '') return false
+  const refs = await refsUnder(git, [`refs/ralph/${change}/attempts`, `refs/ralph/${change}/restored`])
+  const held = Object.keys(refs).find((ref) => ref.includes('/attempts/') && refs[ref]?.startsWith(source))
+  if (held !== undefined && refs[held.replace('/attempts/', '/restored/')] !== undefined) return true
+  const paths = [...words.matchAll(/':\/([^'\\]+)'(?= |$)/g)].map(([, path = '']) => path)
+  // A name that is spelled in another way is not looked at.
+  if (paths.length === 0 || paths.map((path) => `':/${path}'`).join(' ') !== words) return false
+  const back = await Promise.all(paths.map((path) => isAsIn(git, source, path)))
+  return !back.includes(false)
 }
 
 /** As the summary of the last loop had them; what the user has agreed to since is settled. */
@@ -257,7 +275,11 @@ async function notesOf(site: Site, { change, recall }: KnownRun): Promise<string
     isOffered({ git, change, folder }),
   ])
   const back = await Promise.all(
-    told.map(async ({ code, message }) => code === 'commit_off' && (await isPicked(git, message))),
+    told.map(
+      async ({ code, message }) =>
+        (code === 'commit_off' && (await isPicked(git, message))) ||
+        (code === 'undone_after_death' && (await hasBack(git, change, message))),
+    ),
   )
   const isOpen = (code: string): boolean =>
     code === 'config_changed' ? isAsked : code === 'git_settings' ? isLeft : true

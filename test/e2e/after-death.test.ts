@@ -384,6 +384,9 @@ describe.each([
     expect(resumed.stderr).toContain("-- ':/doubt.txt'")
     // F43: an hour of output later it is still told.
     expect((await ralph(at, ['status', 'demo'])).stdout).toContain("-- ':/doubt.txt'")
+    const back = /git restore --source=.*doubt\.txt.*$/m.exec(resumed.stderr)?.[0] ?? ''
+    execFileSync('sh', ['-c', back], { cwd: at.repo, env: at.env })
+    expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('may be yours')
   })
 
   test('the plan that the user edited stays, but boxes that the dead attempt may have ticked do not count', async () => {

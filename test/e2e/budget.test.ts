@@ -117,7 +117,13 @@ describe('a run with a limit in dollars, resumed with an agent whose cost nobody
     const refused = await ralph(at, other)
     expect(refused.code).toBe(2)
     expect(refused.stderr).toContain('Use --max-tokens instead')
-    expect((await ralph(at, [...other, '--max-tokens', '5000'])).code).toBe(0)
+    const elsewhere = await ralph(at, [...other, '--worktree'])
+    expect([elsewhere.code, elsewhere.stderr]).toEqual([2, expect.stringContaining('only for a start')])
+    const resumed = await ralph(at, [...other, '--max-tokens', '5000'])
+    expect([resumed.code, resumed.stderr]).toEqual([
+      0,
+      expect.stringContaining('--max-tokens may hold up nothing'),
+    ])
     expect(at.state()).toMatchObject({ status: 'done', token_budget: 5000 })
   })
 })

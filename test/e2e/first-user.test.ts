@@ -90,6 +90,14 @@ describe('restore', () => {
     expect([at.read('new.txt'), at.git('status', '--porcelain')]).toEqual(['secret\n', ''])
   })
 
+  test('after the cleanup of a manual change its user’s word is next, and after that nothing', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await loop(at, goodAgent, '--done', 'manual')).code).toBe(5)
+    expect((await ralph(at, ['finish', 'demo', '--cleanup'])).stdout).toMatch(/ralph done demo +it is done/)
+    const done = await ralph(at, ['done', 'demo'])
+    expect([done.code, done.stdout]).toEqual([0, expect.not.stringContaining('--cleanup')])
+  })
+
   test('F2: an attempt that its dead loop has not kept is neither shown nor advised; where it is, is said', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     await killed(at, 'echo x > new.txt; echo ready; exec tail -f /dev/null')
