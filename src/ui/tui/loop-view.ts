@@ -140,11 +140,12 @@ function searchLine(search: Search, columns: number): Line {
   const nowhere = isPartial ? 'not found here; all of it: ralph logs' : 'not found'
   const isLooked = words !== '' && count !== undefined
   const where = !isLooked ? '' : count === 0 ? nowhere : `${String(number)} of ${String(count)}`
-  const moves = search.isOpen ? 'enter done · ↓ next · ↑ before' : 'n next · N before'
+  const isNarrow = columns < 80
+  const moves = search.isOpen ? `enter done${isNarrow ? '' : ' · ↓ next · ↑ before'}` : 'n next · N before'
   const keys = isPartial ? 'esc close' : `${moves} · esc close`
   const right = line(`${where}  ${keys} `, dim)
   if (!search.isOpen) return sides([span(' /', bold), span(words)], right, columns)
-  return sides([span(' /', bold), ...editorLine(search.editor, Math.max(10, columns - 50))], right, columns)
+  return sides([span(' /', bold), ...editorLine(search.editor, columns - cellsOf(right) - 4)], right, columns)
 }
 
 function footLine(screen: LoopScreen, columns: number, { says, hasList }: Around): Line {

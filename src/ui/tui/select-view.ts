@@ -61,12 +61,17 @@ function bodyLines(screen: SelectScreen, shown: readonly SelectRow[], world: Wor
     return [line(` No change has "${typedText(screen.filter)}" in its name. Esc shows all.`, dim)]
   const at = chosen(screen)
   const widths = {
-    name: Math.min(30, Math.max(...shown.map(({ name }) => widthOf(oneLine(name))))),
+    name: Math.min(mostName(columns), Math.max(...shown.map(({ name }) => widthOf(oneLine(name))))),
     word: Math.min(18, Math.max(...shown.map(({ word }) => widthOf(word)))),
     count: Math.max(...shown.map((row) => widthOf(countWords(row)))),
     when: Math.max(...shown.map((row) => widthOf(whenWords(row, world.nowMs)))),
   }
   return shown.map((row) => rowLine(row, row.name === at?.name, widths, world))
+}
+
+/** The rest of a row has to have room, too. */
+function mostName(columns: number): number {
+  return columns < 76 ? 18 : columns < 110 ? 30 : 60
 }
 
 function countWords({ storiesDone, storiesTotal }: SelectRow): string {

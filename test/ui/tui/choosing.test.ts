@@ -114,8 +114,10 @@ describe('choosing a change', () => {
       landed: { target: 'main', commit: 'c'.repeat(40), is_pulled: false },
     }
     const parked: Listed = { ...stuck, status: 'stopped', parked: { why: 'conflict', hint: 'Merge it' } }
-    const text = selecting({ columns: 60, rows: 20 }, [landed, parked]).text()
-    expect(text).toMatch(/! parked/)
+    const long: Listed = { ...open, name: 'a-change-with-a-name-of-forty-letters-so' }
+    const text = selecting({ columns: 60, rows: 20 }, [landed, parked, long]).text()
+    expect(text).toMatch(/! parked +1\/3 stories +1 h ago/)
+    expect(text).toMatch(/a-change-with-a-n… +○ open/)
     expect(text).toMatch(/✓ landed +3\/3 stories/)
   })
 

@@ -513,8 +513,9 @@ describe('the end', () => {
   })
 
   test('so does a search', () => {
-    const player = playing(halfWay).type('/np').hear(rest()).type('m')
+    const player = playing(halfWay, { columns: 60, rows: 20 }).type('/file number').hear(rest()).type('s')
     expect(player.text()).not.toContain('What should happen')
+    expect(player.text()).toContain('/file numbers')
     expect(player.type('\u001B').text()).toContain('What should happen to the work?')
   })
 
