@@ -84,8 +84,11 @@ function offerChoice(state: StartedState): StartedState {
   const wish = state.settings.on_complete
   if (wish !== 'ask') return enter(state, { phase: 'finishing', choice: wish })
   // Who has stopped it wants the shell back, not a question; and a TERM or HUP comes where nobody is to answer.
-  if (state.stop !== undefined) return enter(state, { phase: 'finishing', choice: 'later' })
-  if (hasKept(state)) return enter(state, { phase: 'choosing' })
+  if (hasKept(state))
+    return enter(
+      state,
+      state.stop === undefined ? { phase: 'choosing' } : { phase: 'finishing', choice: 'later' },
+    )
   // Nothing to decide about: the user is back where they were; with a work tree or stashes they never left.
   const isAway = state.branch !== state.originalBranch && state.home === undefined
   return enter(state, { phase: 'finishing', choice: isAway ? 'cleanup' : 'later' })

@@ -197,11 +197,43 @@ describe('on a terminal', () => {
     expect(screen.raw()).not.toContain('squash, keep or later?')
     expect(screen.raw().match(/stopped by you/g)).toHaveLength(1)
     expect(screen.raw()).toMatch(/continue +ralph resume demo/)
-    expect(screen.raw()).toMatch(/or +ralph finish demo --cleanup +back to main/)
     expect(screen.raw()).toMatch(/ icanon/)
     expect(screen.raw()).toMatch(/ echo /)
     expect(at.state()).toMatchObject({ status: 'stopped' })
     expect(at.state().iterations).toHaveLength(1)
+  })
+
+  test('W10: after Ctrl-C with nothing saved the user is back on their branch, and resume begins from there', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('mine.txt', 'mine\n')
+    const screen = terminal(at, loop(hanging))
+    await screen.until((raw) => raw.includes('working'))
+    screen.type('\u0003')
+    expect((await screen.exited).exitCode).toBe(130)
+    expect(screen.raw()).toContain(
+      'Nothing was finished: you are back on main, with your files as they were.',
+    )
+    expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
+    expect(at.git('status', '--short')).toBe('?? mine.txt')
+    // What the user does meanwhile on their own branch belongs to the next start.
+    at.git('commit', '-q', '--allow-empty', '-m', 'meanwhile')
+    const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+    expect(end.code).toBe(0)
+    expect(at.state().iterations.map(({ n, verdict }) => [n, verdict])).toEqual([
+      [1, 'interrupted'],
+      [2, 'complete'],
+    ])
+    expect(at.git('log', '--format=%s', 'ralph/demo')).toBe('checkpoint: 1\ninitial state\nmeanwhile\nstart')
+  })
+
+  test('W10: after Ctrl-C with a story saved the work stays where it is', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const screen = terminal(at, loop(`if [ $RALPH_STORY = 1 ]; then ${goodAgent}; else ${hanging}; fi`))
+    await screen.until((raw) => raw.includes('working'))
+    screen.type('\u0003')
+    expect((await screen.exited).exitCode).toBe(130)
+    expect(at.git('branch', '--show-current')).toBe('ralph/demo')
+    expect(screen.raw()).toMatch(/or +ralph finish demo --cleanup +uncommitted on main/)
   })
 
   test('F8: nothing was kept: no question, and the user is back on their branch with their files', async () => {
