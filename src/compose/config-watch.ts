@@ -48,6 +48,7 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
   const paths = pathsOf(site, watch.change)
   const file = join(paths.root, 'config-seen.json')
   let last: { seen: Seen; n: number } | undefined
+  const told = new Set<string>()
   const write = async (seen: Seen): Promise<void> => {
     await mkdir(dirname(file), { recursive: true, mode: 0o700 })
     await writeDurably(file, JSON.stringify(seen), { rights: { mode: 0o600 } })
@@ -106,8 +107,11 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
     if (seen.said !== '') await warn('config_changed', seen.said)
     const now = gateFiles(worktree, watch.gates)
     const changed = Object.keys({ ...seen.gates, ...now }).filter((name) => seen.gates[name] !== now[name])
-    if (changed.length > 0)
-      await warn('gate_changed', `#${last?.n ?? 0} changed what a gate runs: ${changed.join(', ')}`)
+    // Whose story is that very file would hear it again with each attempt.
+    const news = changed.filter((name) => !told.has(name))
+    for (const name of news) told.add(name)
+    if (news.length > 0)
+      await warn('gate_changed', `#${last?.n ?? 0} changed what a gate runs: ${news.join(', ')}`)
     last = { seen: { ...seen, said: '', gates: now }, n: last?.n ?? 0 }
     if (seen.said !== '' || changed.length > 0) await write(last.seen)
   }

@@ -1,4 +1,4 @@
-// The files of the work tree that a gate's command runs, as far as its words tell, and a hash of each.
+// The files of the work tree that say what a gate does, as far as its words tell, and a hash of each.
 import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join, normalize } from 'node:path'
@@ -19,11 +19,14 @@ type Run = readonly [what: string, content: Uint8Array | string]
 /** A script may call another script: as far down as `depth`. */
 function runBy(worktree: string, command: string, depth: number): Run[] {
   const words = command.split(/[\s;&|<>()"'`$={}]+/).filter((word) => word !== '')
-  const named = words.flatMap((word): Run[] => {
-    const path = normalize(word)
-    const content = path.startsWith('..') || path.startsWith('/') ? undefined : fileAt(join(worktree, path))
-    return content === undefined ? [] : [[path, content]]
-  })
+  const named = command
+    .split(/&&|\|\||[;&|()`\n]/)
+    .flatMap((part) => programs(part.split(/[\s<>"'{}]+/).filter((word) => word !== '')))
+    .flatMap((word): Run[] => {
+      const path = normalize(word)
+      const content = path.startsWith('..') || path.startsWith('/') ? undefined : fileAt(join(worktree, path))
+      return content === undefined ? [] : [[path, content]]
+    })
   const recipes = words.flatMap((word, at): Run[] => {
     if (word === 'make' || word === 'gmake') return makefileOf(worktree)
     if (word === 'just') return firstOf(worktree, ['justfile', 'Justfile', '.justfile'])
@@ -31,6 +34,33 @@ function runBy(worktree: string, command: string, depth: number): Run[] {
   })
   return [...named, ...recipes]
 }
+
+/** What one command runs and how it is set; not what it looks at: with that every story is busy. */
+function programs(words: readonly string[]): string[] {
+  const settings = words.flatMap((word, at) => {
+    const [, name = word] = /^--(?:config|project|file|makefile)=(.*)/.exec(word) ?? []
+    return (name !== word || settingFlag.test(words[at - 1] ?? '')) && settingFile.test(name) ? [name] : []
+  })
+  const at = words.findIndex((word) => interpreter.test(word))
+  const program = words.find((word) => !before.test(word))
+  if (at === -1) return [...(program === undefined ? [] : [program]), ...settings]
+  const rest = words.slice(at + 1)
+  const first = rest.findIndex((word) => !word.startsWith('-'))
+  const flags = rest.slice(0, first === -1 ? rest.length : first)
+  if (shell.test(words[at] ?? '') && flags.includes('-c')) return programs(rest.slice(flags.length))
+  return first === -1 || flags.some((flag) => lookFlag.test(flag))
+    ? settings
+    : [rest[first] ?? '', ...settings]
+}
+
+const before =
+  /^(?:\w+=.*|[!-].*|time|exec|env|nice|nohup|command|timeout|npx|if|then|else|while|do|source|\.|\d+[smh]?)$/
+const shell = /^(?:.*\/)?(?:ba|da|z|k)?sh$/
+const interpreter = /^(?:.*\/)?(?:(?:ba|da|z|k)?sh|node|deno|bun|tsx|ts-node|python[\d.]*|ruby|perl|php)$/
+/** It is checked or run as a test, or is no file at all. */
+const lookFlag = /^(?:-[celm]|--check|--test|--eval|--lint|--syntax-check)$/
+const settingFlag = /^--?(?:c|p|f|config|project|file|makefile)$/
+const settingFile = /config|rc(?:\.|$)|makefile|\.(?:mk|toml|ini|cfg)$/i
 
 /** `npm test`, `npm run build`, `yarn lint`: the entry of package.json, with what npm runs before and after it. */
 function scripts(worktree: string, words: readonly string[], depth: number): Run[] {

@@ -338,6 +338,12 @@ describe('O10, L: what a gate runs', () => {
     ['sh scripts/test.sh --all', 'scripts/test.sh', 'echo "exit 0" > scripts/test.sh'],
     ['npm test', 'package.json: test', `printf '{"scripts":{"test":"true"}}' > package.json`],
     ['make check', 'Makefile', `printf 'check:\\n' > Makefile`],
+    [`CI=1 bash -c 'set -e; sh ./check.sh'`, 'check.sh', 'echo "exit 0" > check.sh'],
+    [
+      'cat --config=lint.config.json lint.config.json || true',
+      'lint.config.json',
+      'echo "{}" > lint.config.json',
+    ],
   ])(
     'L, O10: changed by the attempt, it is named at the checkpoint and in the summary: %s',
     async (command, name, deed) => {
@@ -355,6 +361,31 @@ describe('O10, L: what a gate runs', () => {
       expect(end.stdout).toContain(`note: ${said}`)
     },
   )
+
+  test.each([
+    ['npm run lint', 'the script of package.json'],
+    ['node --check src/greet.js', 'node'],
+    ['grep -q . src/greet.js', 'another program'],
+    [`sh -c 'cd . && wc -l < src/greet.js'`, 'a shell'],
+  ])('W: a file that a gate only looks at is the work itself: %s (by %s)', async (command) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('package.json', '{"scripts":{"lint":"node --check src/greet.js"}}\n')
+    at.write('src/greet.js', '// old\n')
+    const agent = `cat > /dev/null; echo "// new" >> src/greet.js; ${complete}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--verify', command])
+    expect(end.code).toBe(0)
+    expect(end.stdout + end.stderr).not.toContain('what a gate runs')
+  })
+
+  test('W: a script that each story changes is told once', async () => {
+    const at = scratch({ tasks: tasksOf(3) })
+    at.write('check.sh', 'true\n')
+    const agent = `cat > /dev/null; echo ": $RALPH_STORY" >> check.sh; ${complete}`
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--verify', 'sh check.sh'])
+    expect(end.code).toBe(0)
+    expect(end.stderr.match(/changed what a gate runs/g)).toHaveLength(1)
+    expect(end.stderr).toContain('#1 changed what a gate runs: check.sh')
+  })
 
   test('L: a gate whose script is as it was is not mentioned', async () => {
     const at = scratch({ tasks: tasksOf(1) })
