@@ -67,7 +67,7 @@ export async function perform(command: Command, context: Context): Promise<void>
       const kept = context.state().current?.kept?.gone ?? []
       const late = gone.filter(({ path }) => !kept.some((each) => each.path === path))
       for (const { path, restore } of [...kept, ...late]) {
-        const message = `${path} was yours and not committed; while #${n} ran it was removed or reverted. To get it back: ${restore}`
+        const message = `${path} was yours and not committed; while #${n} ran it was removed, reverted or overwritten. To get it back: ${restore}`
         await tell({ type: 'warning', code: 'user_file', message })
       }
       return tell({

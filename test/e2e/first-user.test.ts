@@ -493,7 +493,7 @@ describe('words', () => {
     at.write('mine.txt', 'mine\n')
     const done = await loop(at, `rm mine.txt; ${goodAgent}`)
     expect(done.stdout).toContain(
-      'while the loop ran, 1 file that you had not committed was removed or reverted',
+      'while the loop ran, 1 file that you had not committed was removed, reverted or overwritten',
     )
     const command = /git restore .*/.exec((await ralph(at, ['status'])).stdout)?.[0] ?? 'false'
     type(at, command)

@@ -287,6 +287,28 @@ describe("a file of the user's that an agent really meant to remove", () => {
     },
   )
 
+  test.each(['branch', 'stash'])(
+    'C1 O2: %s mode, a file that was deleted and written anew is named too; one that was edited, or whose boxes were ticked, is not',
+    async (mode) => {
+      const at = withUsersFiles(scratch({ tasks: tasksOf(2) }))
+      at.write('odd\n[name].txt', 'first\nsecond\n')
+      at.write('edited.txt', '  mine\nand mine\n')
+      at.write('plan.md', '- [ ] mine\n')
+      const words = String.raw`rm st.txt; echo other > st.txt; echo other > "$(printf 'odd\n[name].txt')"; printf 'mine\nanother\n' > edited.txt; echo '- [x] mine' > plan.md`
+      const args = ['loop', 'demo', '--checkpoint', mode, '--on-complete', 'cleanup']
+      const done = await ralph(at, [...args, '--agent-command', agent(words)])
+      expect(done.code, done.stderr).toBe(0)
+      const gone = at.state().gone ?? []
+      expect(gone.map(({ path }) => path)).toEqual([String.raw`odd\n[name].txt`, 'st.txt'])
+      for (const { restore } of gone) {
+        expect(done.stdout).toContain(restore)
+        execFileSync('bash', ['-c', restore], { cwd: at.repo, env: at.env })
+      }
+      expect(at.read('st.txt')).toContain('staged')
+      expect(at.read('odd\n[name].txt')).toBe('first\nsecond\n')
+    },
+  )
+
   test('C1: an attempt that is reverted took nothing, and nothing is told', async () => {
     const at = withUsersFiles(scratch({ tasks: tasksOf(1) }))
     const before = usersFiles(at.repo)

@@ -172,7 +172,7 @@ export function goneLines(gone: readonly GoneFile[]): readonly string[] {
   if (gone.length === 0) return []
   const rest = gone.length - mostGone
   return [
-    `while the loop ran, ${plural(gone.length, 'file')} that you had not committed ${gone.length === 1 ? 'was' : 'were'} removed or reverted; to get ${gone.length === 1 ? 'it' : 'them'} back:`,
+    `while the loop ran, ${plural(gone.length, 'file')} that you had not committed ${gone.length === 1 ? 'was' : 'were'} removed, reverted or overwritten; to get ${gone.length === 1 ? 'it' : 'them'} back:`,
     ...gone.slice(0, mostGone).map(({ restore }) => `  ${clean(restore)}`),
     ...(rest > 0 ? [`  and ${rest} more: ralph status --json`] : []),
   ]

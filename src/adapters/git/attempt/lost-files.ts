@@ -1,4 +1,4 @@
-// Files of the user's that an attempt took away or set back: which they are, and the command that brings each back.
+// Files of the user's that an attempt took away, set back or wrote anew: which they are, and the command that brings each back.
 import type { GoneFile } from '../../../core/event.ts'
 import type { GitMemory } from '../../../core/git-memory.ts'
 import { quoted } from '../../process/shell-word.ts'
@@ -9,13 +9,14 @@ import type { Store } from '../store.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { allTreeChanges, orEmpty, treeChanges } from '../tree/tree.ts'
 
-/** Files that were in no commit when the loop began, or came beside an attempt since, and that this attempt removed or set back. */
+/** Files that were in no commit when the loop began, or came beside an attempt since, and that this attempt removed, set back or wrote anew. */
 export async function goneFiles(store: Store, snapshot: Snapshot, tree: string): Promise<GoneFile[]> {
   const { git } = store
   const { origin, initial } = store.memory()
   if (tree === snapshot.tree || origin === undefined || initial === undefined) return []
   const before = await orEmpty(git, origin.commit)
-  const own = (await treeChanges(git, before, initial)).filter(({ to }) => to !== undefined)
+  const changes = (await treeChanges(git, before, initial)).filter(({ to }) => to !== undefined)
+  const own = changes.map(({ path }) => ({ path, as: initial }))
   const missing = own.length === 0 ? [] : await lackedBy(git, before, tree, own)
   // Told once: what an earlier story took away is in the list already.
   const lacked = new Set(missing.length === 0 ? [] : await lackedBy(git, before, snapshot.tree, own))
@@ -43,7 +44,7 @@ async function goneSince(store: Store, snapshot: Snapshot, tree: string): Promis
 
 /**
  * By what the run's refs hold, whatever was told on the way: the files that were in no commit when it began (`before`), or came or were
- * edited beside its attempts, and that its result has not, or has as they were committed. As each was last.
+ * edited beside its attempts, and that its result has not, or has as they were committed, or with nothing of the user's. As each was last.
  */
 export async function goneAtEnd(store: Store, before: string, tip: string): Promise<GoneFile[]> {
   const { git } = store
@@ -64,13 +65,13 @@ export async function goneAtEnd(store: Store, before: string, tip: string): Prom
     git,
     before,
     tip,
-    [...had.keys()].map((path) => ({ path })),
+    [...had].map(([path, as]) => ({ path, as })),
   )
   const found = await Promise.all(
     lacked.map(async (path) => {
       const commit = had.get(path) ?? initial
       // Its owner has set it back.
-      const isOther = (await lackedBy(git, before, commit, [{ path }])).length === 0
+      const isOther = (await lackedBy(git, before, commit, [{ path, as: commit }])).length === 0
       return isOther ? [goneFile(git, commit, path)] : []
     }),
   )
@@ -81,17 +82,94 @@ function goneFile({ typed }: Git, commit: string, path: string): GoneFile {
   return { path: named(path), restore: restoreCommand(commit, path, typed) }
 }
 
-/** Paths that the tree has not, or has as they were committed. */
+interface OwnFile {
+  readonly path: string
+  /** The commit that has it as its user left it. */
+  readonly as: string
+}
+
+/** Paths that the tree has not, or has as they were committed, or without a line of what their user had written there. */
 async function lackedBy(
   git: Git,
   committed: string,
   tree: string,
-  own: readonly { readonly path: string }[],
+  own: readonly OwnFile[],
 ): Promise<string[]> {
   const changes = await treeChanges(git, committed, tree)
   const there = new Set(changes.filter(({ to }) => to !== undefined).map(({ path }) => path))
-  return own.map(({ path }) => path).filter((path) => !there.has(path))
+  const replaced = await replacedIn(
+    git,
+    committed,
+    tree,
+    own.filter(({ path }) => there.has(path)),
+  )
+  return own.map(({ path }) => path).filter((path) => !there.has(path) || replaced.has(path))
 }
+
+/** An edit is an agent's work; a file that was deleted and written again is as lost to its user as a deleted one. */
+async function replacedIn(
+  git: Git,
+  committed: string,
+  tree: string,
+  own: readonly OwnFile[],
+): Promise<Set<string>> {
+  const places = [...new Set(own.map(({ as }) => as))]
+  const changed = await allTreeChanges(
+    git,
+    places.map((from) => ({ from, to: tree })),
+  )
+  const differs = new Map(places.map((as, at) => [as, new Set(changed[at]?.map(({ path }) => path))]))
+  const edited = own.filter(({ path, as }) => differs.get(as)?.has(path) === true)
+  const texts = await textsOf(
+    git,
+    edited.flatMap(({ path, as }) => [committed, as, tree].map((of) => `${of}:${path}`)),
+  )
+  const isReplaced = (_: OwnFile, at: number): boolean => {
+    const [before = '', users, now] = texts.slice(at * 3, at * 3 + 3)
+    if (users === undefined || now === undefined) return false
+    const [old, there] = [linesOf(before), linesOf(now)]
+    const written = [...linesOf(users)].filter((line) => !old.has(line))
+    return written.length > 0 && !written.some((line) => there.has(line))
+  }
+  return new Set(edited.filter(isReplaced).map(({ path }) => path))
+}
+
+/** However they are indented, and whether a box is ticked or not: ralph ticks those itself. */
+function linesOf(text: string): Set<string> {
+  const lines = text.split('\n').map((line) => line.replace(/\[[ xX]\]/, '[]').trim())
+  return new Set(lines.filter((line) => line !== ''))
+}
+
+/** Of each name (`<commit>:<path>`); undefined where there is no file, or one that is too long to compare. */
+async function textsOf(git: Git, names: readonly string[]): Promise<(string | undefined)[]> {
+  if (names.length === 0) return []
+  const asked = (some: readonly string[]): Buffer =>
+    Buffer.from(some.map((name) => `${name}\0`).join(''), 'latin1')
+  const check = ['cat-file', '-z', '--batch-check=%(objecttype) %(objectsize)']
+  const { out: sizes } = await git.run(check, { input: asked(names) })
+  const isText: boolean[] = []
+  for (let at = 0; isText.length < names.length;) {
+    const missing = `${names[isText.length] ?? ''} missing\n`
+    const isMissing = sizes.startsWith(missing, at)
+    const end = isMissing ? at + missing.length : sizes.indexOf('\n', at) + 1
+    const size = /^blob (\d+)\n$/.exec(sizes.slice(at, end))?.[1]
+    isText.push(!isMissing && size !== undefined && Number(size) <= mostCompared)
+    at = end
+  }
+  const few = names.filter((_, at) => isText[at])
+  if (few.length === 0) return names.map(() => undefined)
+  const { out } = await git.run(['cat-file', '-z', '--batch=%(objectsize)'], { input: asked(few) })
+  let at = 0
+  return isText.map((is) => {
+    if (!is) return undefined
+    const start = out.indexOf('\n', at) + 1
+    const end = start + Number(out.slice(at, start))
+    at = end + 1
+    return out.slice(start, end)
+  })
+}
+
+const mostCompared = 1e6
 
 /** Of an earlier run: files of the user's that the work tree has not, or not as they had them. */
 export async function leftInArchive(
