@@ -98,6 +98,7 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
     stdio: ['pipe', 'pipe', 'ignore', ...files],
   })
   let ended: ((result: ExecResult | undefined) => void) | undefined
+  let isClosing = false
   const report = (result: Pick<ExecResult, 'exitCode' | 'signal'>): void => {
     const [stdout, stderr] = [out.rest(), err.rest().toString('utf8')]
     ended?.({ stdout, stderr, timedOut: false, ...result })
@@ -146,7 +147,8 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
           ended = undefined
           clearTimeout(timer)
           signal?.removeEventListener('abort', kill)
-          keepAlive(child, false)
+          if (isClosing) child.stdin?.end()
+          else keepAlive(child, false)
           resolve(result === undefined ? undefined : { ...result, timedOut })
         }
         keepAlive(child, true)
@@ -160,8 +162,11 @@ function openShell(env: NodeJS.ProcessEnv): Shell | undefined {
       })
     },
     close() {
+      // Who comes now opens another one; a command of somebody else's that is in it still comes to its end.
+      if (shell === opened) shell = undefined
+      isClosing = true
       keepAlive(child, true)
-      child.stdin?.end()
+      if (ended === undefined) child.stdin?.end()
       return gone
     },
   }

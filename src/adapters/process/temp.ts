@@ -104,7 +104,9 @@ export async function inScratchFile<T>(work: (file: string) => Promise<T>): Prom
   try {
     return await work(file)
   } finally {
-    spares.push(file)
+    // Whoever kept it may have ended meanwhile.
+    if (isKept) spares.push(file)
+    else await removeTemp(dirname(file))
   }
 }
 

@@ -108,3 +108,24 @@ test('the small shell ends with its process, whatever ends that', async () => {
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow('ESRCH'), 120_000)
   }
 })
+
+test('what others still run in the small shell when it closes ends as it would, and what begins then has one of its own: the process does not end meanwhile', async () => {
+  const program = join(import.meta.dirname, '../../../src/adapters/process/launcher.ts')
+  const script = `import { launch, withShell } from ${JSON.stringify(program)}
+    const run = (words) => launch('sh', ['-c', words], { cwd: '/', env: process.env, timeoutMs: 9000 })
+    const told = ({ stdout, exitCode, signal }) => console.log(stdout.toString().trim(), exitCode, signal)
+    let others
+    let next
+    await withShell(async () => void (others = run('sleep .1; echo others')))
+    told(await others)
+    await withShell(async () => {
+      await run('true')
+      setImmediate(() => (next = withShell(() => run('echo next'))))
+    })
+    told(await next)
+    console.log('all')`
+  writeFileSync(join(cwd, 'program.mts'), script)
+  const args = ['--import', import.meta.resolve('tsx'), join(cwd, 'program.mts')]
+  const { stdout, stderr } = await exec(process.execPath, args, { cwd, env: process.env, timeoutMs: 60_000 })
+  expect([stdout.toString(), stderr]).toEqual(['others 0 undefined\nnext 0 undefined\nall\n', ''])
+})
