@@ -57,15 +57,15 @@ The program SHALL greet by name.
 
 const several = ['add-colours', 'add-dates', 'add-emoji', 'add-farewell', 'add-help', 'add-names']
 
-/** One story each, with a number of its own: the demo agent names its files by it. */
+/** One story each. */
 const plans: Readonly<Record<string, string>> = Object.fromEntries(
-  several.flatMap((name, at) => {
+  several.flatMap((name) => {
     const title = `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll('-', ' ')}`
     return [
       [`openspec/changes/${name}/proposal.md`, `# ${title}\n`],
       [
         `openspec/changes/${name}/tasks.md`,
-        `## ${at + 1}. ${title}\n\n- [ ] ${at + 1}.1 Write it\n- [ ] ${at + 1}.2 Tell people\n`,
+        `## 1. ${title}\n\n- [ ] 1.1 Write it\n- [ ] 1.2 Tell people\n`,
       ],
     ]
   }),

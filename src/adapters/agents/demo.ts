@@ -13,12 +13,15 @@ export const demo: AgentKind = {
   listen: () => ({ hear: () => [] }),
 }
 
-/** Writes one note per open task of its story; gives up once, on the first attempt at the second story, so that a retry is seen. */
+/**
+ * Writes one note per open task of its story, in its change's own folder: several changes must land without a conflict.
+ * Gives up once, on the first attempt at the second story, so that a retry is seen.
+ */
 const demoProgram = `
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 
-const { RALPH_CHANGE: change = '', RALPH_STORY: storyId = '', RALPH_ATTEMPT: attempt = '1' } = process.env
+const { RALPH_CHANGE: change = 'change', RALPH_STORY: storyId = '', RALPH_ATTEMPT: attempt = '1' } = process.env
 process.stdin.resume()
 for await (const _ of process.stdin);
 
@@ -41,8 +44,9 @@ const index = byNumber === -1 ? Number(storyId) - 1 : byNumber
 const story = groups[index] ?? { title: 'the task', tasks: ['the task'] }
 
 console.log('Demo agent, no model: ' + story.title)
-mkdirSync('ralph-demo', { recursive: true })
-const note = 'ralph-demo/story-' + (storyId.replace(/[^\\w.-]/g, '_') || '1') + '.md'
+const folder = 'ralph-demo/' + change
+mkdirSync(folder, { recursive: true })
+const note = folder + '/story-' + (storyId.replace(/[^\\w.-]/g, '_') || '1') + '.md'
 let text = '# ' + story.title + '\\n'
 for (const task of story.tasks) {
   await delay(Math.min(400, 1500 / story.tasks.length))

@@ -263,7 +263,8 @@ describe('the demo agent', () => {
   it('edits files for the open tasks of its story and leaves the plan alone', async () => {
     const { ended } = await work('1', '1')
     expect(ended).toMatchObject({ ending: 'finished', promise: { kind: 'complete' } })
-    expect(readFileSync(join(kit.cwd, 'ralph-demo/story-1.md'), 'utf8')).toBe('# 1. First\n\n- 1.2 new\n')
+    const note = readFileSync(join(kit.cwd, 'ralph-demo/add-x/story-1.md'), 'utf8')
+    expect(note).toBe('# 1. First\n\n- 1.2 new\n')
     expect(readFileSync(join(kit.cwd, 'openspec/changes/add-x/tasks.md'), 'utf8')).toBe(tasks)
   })
 
