@@ -63,10 +63,7 @@ const plans: Readonly<Record<string, string>> = Object.fromEntries(
     const title = `${name.slice(0, 1).toUpperCase()}${name.slice(1).replaceAll('-', ' ')}`
     return [
       [`openspec/changes/${name}/proposal.md`, `# ${title}\n`],
-      [
-        `openspec/changes/${name}/tasks.md`,
-        `## 1. ${title}\n\n- [ ] 1.1 Write it\n- [ ] 1.2 Tell people\n`,
-      ],
+      [`openspec/changes/${name}/tasks.md`, `## 1. ${title}\n\n- [ ] 1.1 Write it\n- [ ] 1.2 Tell people\n`],
     ]
   }),
 )
