@@ -146,7 +146,8 @@ async function judgeChange(
   putBack.push(...judgement.putBack)
   for (const each of tracked) {
     const aside = await writeJudged(guardDir, each, lost === undefined ? judgement : undefined)
-    if (aside !== '' && (lost !== undefined || judgement.putBack.length > 0))
+    // Boxes alone: each is named already, and the command would be longer than to set them by hand.
+    if (aside !== '' && (lost !== undefined || (judgement.putBack.length > 0 && !isOnlyBoxes(each))))
       putBack.push(
         `what was in ${each.file} is kept${await ifItWasYours(guardDir, aside, each.real, each.before)}`,
       )
@@ -207,6 +208,11 @@ function lostSentence({ file, before, after }: TrackedNow, who: string): string[
   if (!hasBoxes(before) || hasBoxes(after)) return []
   const isEmpty = after.toString('utf8').trim() === ''
   return [isEmpty ? `${file} was emptied ${when}` : `every box was taken out of ${file} ${when}`]
+}
+
+function isOnlyBoxes({ before, after }: TrackedNow): boolean {
+  const [then, now] = [before, after].map((bytes) => bytes?.toString('latin1').replace(/\[[ xX]\]/g, '[]'))
+  return then === now
 }
 
 /** Where what stood there is kept; empty when nothing was replaced. */

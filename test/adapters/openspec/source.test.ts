@@ -280,6 +280,16 @@ describe('hold', () => {
     expect(putBack.join('\n')).toMatch(/gate `sh tick\.sh`: tasks\.md:\d+ "1\.2 two" was ticked; unticked/)
     expect(await text()).toBe(`${someTasks}- [ ] 9.9 added by hand meanwhile\n`)
   })
+
+  test('P9: where nothing but boxes was changed the one sentence is enough; a rewording is kept aside and named', async () => {
+    const { source, tasks } = await makeProject()
+    await source.guard()
+    const held = await source.watch()
+    await edit(tasks, '[ ] 1.2 two', '[x] 1.2 two')
+    expect((await held('true')).putBack).toEqual([expect.stringContaining('"1.2 two" was ticked; unticked')])
+    await edit(tasks, '1.2 two', '1.2 too')
+    expect((await held('true')).putBack.join('\n')).toContain('what was in tasks.md is kept. If it was you: ')
+  })
 })
 
 describe('added, before a revert', () => {
