@@ -139,8 +139,11 @@ export async function historyOf(
   which?: 'all' | number,
 ): Promise<History> {
   const run = await requireRun(site, change)
+  const { parkedHere } = await import('./whereabouts.ts')
+  const parked = await parkedHere(site, run)
   const own = {
     change_id: run.change,
+    ...(parked !== undefined && { parked }),
     iterations: await iterationsOf(site, run),
     stories: run.state.stories,
     gates_ms: gateTimes(run.recall('gate.ended')),

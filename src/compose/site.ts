@@ -2,7 +2,7 @@
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { shellWord } from '../adapters/process/shell-word.ts'
+import { shellWord } from '../core/shell-word.ts'
 import { bootId, isAlive, processIdentity } from '../adapters/process/table.ts'
 import { inspectLock } from '../adapters/files/lock.ts'
 import type { Identity, LockState } from '../adapters/files/lock.ts'

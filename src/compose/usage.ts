@@ -14,6 +14,7 @@ import { requireRun } from './choose.ts'
 import { deathIn } from './reports.ts'
 import { isDead, isRunning, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { parkedHere } from './whereabouts.ts'
 
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
   const runs = await knownRuns(site)
@@ -75,11 +76,13 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
   const { settings } = state
   const program = run.recall('loop.started').at(-1)?.agent_program
   const { died_at: died } = await deathIn(site, run)
+  const parked = await parkedHere(site, run)
   return runReport({
     change_id: state.changeId,
     // Not recorded yet: the journal of a loop that was killed has no end.
     status: isDead(run) ? 'stopped' : state.status,
     ...(died !== undefined && { died_at: died }),
+    ...(parked !== undefined && { parked }),
     reason: state.outcome?.reason ?? '',
     stories: state.stories,
     iterations: state.iterations,

@@ -4,6 +4,7 @@ import type { SetUpDone } from './event.ts'
 import { afterColon, killedExit, signalExits } from './outcome.ts'
 import type { parkedFor, QueueBody } from './queue-event.ts'
 import { mostMoves, isBusy, type Entry, type EntryState, type QueueState } from './queue.ts'
+import { shellWord } from './shell-word.ts'
 
 /** How the loop of an entry stands, as its own journal and lock tell it. */
 export interface LoopFacts {
@@ -218,10 +219,12 @@ export function byHand(
 ): string {
   const files = `${paths.join(', ') || 'what is wrong'} in ${folder ?? `a checkout of ralph/${change}`}`
   const git = `git ${folder === undefined ? '' : `-C ${folder} `}`
+  // Whatever else is changed there is not of the merge; `git add` refuses all of them where one is deleted already.
+  const stage = `update-index --add --remove -- ${paths.map(shellWord).join(' ')}`
   return [
     `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'}${isWhole ? ' (or leave it, if it is right as it is)' : ''}. The first command shows the markers that are left; when there are none, type the others:`,
     `${git}grep -n "^<<<<<<<"`,
-    `${git}commit --allow-empty -am "Both sides"`,
+    `${git}${stage} && ${git}commit --allow-empty -m "Both sides"`,
     again,
   ].join('\n  ')
 }

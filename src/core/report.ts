@@ -9,6 +9,7 @@ export interface RunHistory {
   readonly reason: string
   /** When its loop was killed; absent once that is repaired. */
   readonly died_at?: string
+  readonly parked?: ParkedWork
   readonly stories: readonly StorySummary[]
   readonly iterations: readonly IterationRecord[]
   readonly about?: RunAbout
@@ -20,6 +21,13 @@ export interface RunHistory {
   readonly programs?: ReadonlyMap<number, string>
   /** By story: what its checkpoints changed. */
   readonly files?: ReadonlyMap<string, readonly string[]>
+}
+
+/** What the merge queue does not land, though its run may be done. */
+export interface ParkedWork {
+  readonly why: string
+  /** What the user can do: a sentence, then lines to type. */
+  readonly hint: string
 }
 
 /** How it was run, and where. */
@@ -100,6 +108,7 @@ export interface RunReport {
   readonly status: LoopStatus
   readonly reason: string
   readonly died_at?: string
+  readonly parked?: ParkedWork
   /** Empty when no iteration ran. */
   readonly started: string
   readonly ended: string
@@ -144,6 +153,7 @@ export function runReport(history: RunHistory): RunReport {
     status: history.status,
     reason: history.reason,
     ...(history.died_at !== undefined && { died_at: history.died_at }),
+    ...(history.parked !== undefined && { parked: history.parked }),
     ...(history.about !== undefined && { about: history.about }),
     started: first?.started ?? '',
     ended: iterations.at(-1)?.ended ?? '',

@@ -14,7 +14,7 @@ import type {
 import type { Cursor } from '../core/cursor.ts'
 import type { ChangeDetail, ChangeSummary } from '../core/change.ts'
 import type { Freshness, LoopBrief } from '../core/loop-brief.ts'
-import type { RunReport } from '../core/report.ts'
+import type { ParkedWork, RunReport } from '../core/report.ts'
 import type { LoopState } from '../core/state.ts'
 import type { StateFile } from '../core/state-file.ts'
 import type { Decision, FailedGate } from '../core/why.ts'
@@ -386,12 +386,6 @@ export interface LandedWork {
   readonly is_pulled: boolean
 }
 
-/** What the merge queue does not land as it is: why, and what to do. */
-export interface ParkedWork {
-  readonly why: string
-  readonly hint: string
-}
-
 interface Whereabouts {
   /** Where the loop's work is; empty when nothing was begun. */
   readonly branch?: string
@@ -486,6 +480,8 @@ export type WtIteration = Pick<
 
 export interface History {
   readonly change_id: string
+  /** For a person only, as is the time of the gates. */
+  readonly parked?: ParkedWork
   readonly iterations: readonly IterationRecord[]
   /** As the run has them: an iteration names its story by its id alone. */
   readonly stories: readonly Pick<StorySummary, 'id' | 'title'>[]

@@ -1,4 +1,5 @@
 // A conflict in the merge queue: what an agent may not make of it, and that nothing that was refused lands by being tried again.
+import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 import { ralph } from './harness.ts'
 import { events, project, report } from './queue-kit.ts'
@@ -165,7 +166,10 @@ echo "of d" > shared.txt\n`,
       .split('\n')
       .map((line) => line.replace(/^ *(next)? */, ''))
       .filter((line) => line.startsWith('git ') || line === again)
-  const typed = [`git -C ${tree} grep -n "^<<<<<<<"`, `git -C ${tree} commit --allow-empty -am "Both sides"`]
+  const typed = [
+    `git -C ${tree} grep -n "^<<<<<<<"`,
+    `git -C ${tree} update-index --add --remove -- shared.txt && git -C ${tree} commit --allow-empty -m "Both sides"`,
+  ]
   const refused = async (again: string): Promise<void> => {
     for (const words of [
       ['finish', 'd', '--cleanup'],
@@ -181,6 +185,20 @@ echo "of d" > shared.txt\n`,
     const status = (await ralph(at, ['status', 'd'])).stdout
     expect(status).toMatch(/! parked/)
     expect(typedIn(status, again)).toEqual([...typed, again])
+    for (const words of [
+      ['report', 'd'],
+      ['history', 'd'],
+    ]) {
+      const { stdout } = await ralph(at, words)
+      expect(stdout).toMatch(/^ +parked +it and|! parked$/m)
+      expect(stdout).toContain('it and what landed both changed shared.txt')
+      expect(stdout).not.toContain('✓ done\n')
+      expect(typedIn(stdout, again)).toEqual([...typed, again])
+    }
+    for (const format of ['md', 'html', 'json'])
+      expect((await ralph(at, ['report', 'd', '--format', format])).stdout).toMatch(
+        /parked[^]*it and what landed both changed shared\.txt/,
+      )
     expect(status).toMatch(/stories +1\/1 done, merge of both sides: /)
     expect(status).not.toMatch(/ralph (done|finish|status) d/)
   }
@@ -204,7 +222,10 @@ echo "of d" > shared.txt\n`,
   // The advice typed too early, and then as it is meant: a finish would call it nothing and delete the branch.
   for (const text of ['of d\n', 'of main\nof d\n']) {
     at.write('../repo-ralph-d/shared.txt', text)
-    at.git('-C', tree, 'commit', '--allow-empty', '-qam', 'Both sides')
+    at.write('../repo-ralph-d/gate.sh', 'true # an edit that is not of the merge\n')
+    execFileSync('sh', ['-c', typed[1] ?? ''], { cwd: at.repo, env: at.env })
+    expect(at.git('-C', tree, 'diff', 'HEAD', '--name-only')).toBe('gate.sh')
+    at.git('-C', tree, 'restore', 'gate.sh')
     const before = at.git('for-each-ref')
     const finish = await ralph(at, ['finish', 'd', '--cleanup'])
     expect([finish.code, finish.stderr]).toEqual([2, expect.stringContaining('ralph queue retry d')])

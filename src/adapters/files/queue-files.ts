@@ -15,7 +15,7 @@ import { RalphError } from '../../core/error.ts'
 import { readJson } from '../../core/json.ts'
 import { queueEventSchema } from '../../core/queue-event.ts'
 import type { QueueBody, QueueEvent } from '../../core/queue-event.ts'
-import { shellWord } from '../process/shell-word.ts'
+import { shellWord } from '../../core/shell-word.ts'
 import { readNow } from './now.ts'
 import { ifThereNow, writeNow } from './whole.ts'
 

@@ -8,7 +8,7 @@ import type { ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
 import { launch } from '../process/launcher.ts'
 import { ownEnv } from '../process/on-path.ts'
-import { shellWord } from '../process/shell-word.ts'
+import { shellWord } from '../../core/shell-word.ts'
 
 export interface Repository {
   /** Top level of the work tree, absolute. */

@@ -7,7 +7,7 @@ import { again, RalphError } from '../../core/error.ts'
 import { exec, type ExecResult } from '../process/exec.ts'
 import { startHint } from '../process/fault.ts'
 import { ownEnv } from '../process/on-path.ts'
-import { shellWord } from '../process/shell-word.ts'
+import { shellWord } from '../../core/shell-word.ts'
 import { gitEnvironment, type GitSettings, type Repository } from './git.ts'
 
 export async function findRepository(cwd: string, settings: GitSettings): Promise<Repository> {

@@ -1,6 +1,6 @@
 // Gathers, fresh from disk, all that the prompt says about the project and the change.
 import { relative } from 'node:path'
-import { shellWord } from '../process/shell-word.ts'
+import { shellWord } from '../../core/shell-word.ts'
 import type { PromptInput } from '../../core/prompt.ts'
 import { changeDirOf, readTitle } from './changes.ts'
 import { readCurrent, readDeltas, readDocuments, shownPath } from './documents.ts'

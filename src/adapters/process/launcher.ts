@@ -15,7 +15,7 @@ import { constants as system } from 'node:os'
 import { exec, type ExecOptions, type ExecResult } from './exec.ts'
 import { faultCode } from './fault.ts'
 import { ownEnv } from './on-path.ts'
-import { quoted } from './shell-word.ts'
+import { quoted } from '../../core/shell-word.ts'
 import { keepScratch, tempBase } from './temp.ts'
 
 /** As `exec`; without an environment, with any. */

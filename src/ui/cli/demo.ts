@@ -3,7 +3,8 @@ import { rm } from 'node:fs/promises'
 import { paintFor } from '../io.ts'
 import { entryLines, wrapWords } from '../print/layout.ts'
 import { stepLines } from '../print/step-lines.ts'
-import { oneLine, shellWord } from '../print/text.ts'
+import { shellWord } from '../../core/shell-word.ts'
+import { oneLine } from '../print/text.ts'
 import type { Context } from './context.ts'
 
 export interface DemoOptions {

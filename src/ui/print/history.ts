@@ -5,7 +5,9 @@ import type { History } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { inColourOf, statusName, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import { storyName } from './describe.ts'
+import { factLines } from './facts.ts'
 import { costWord, knownTokens, newReason, notesOf } from './report-words.ts'
+import { parkedRows } from './status.ts'
 import { table } from './table.ts'
 import { clip, clockTime, duration, excerpt, oneLine, plural, tokenWord } from './text.ts'
 
@@ -15,7 +17,7 @@ export interface HistoryPage {
 }
 
 export function historyText(history: History, page: HistoryPage): string {
-  const { change_id: change, iterations, runs = [], earlier_runs: earlier } = history
+  const { change_id: change, iterations, runs = [], earlier_runs: earlier, parked } = history
   const { paint } = page
   const past = runs.map((run) =>
     [
@@ -37,7 +39,9 @@ export function historyText(history: History, page: HistoryPage): string {
           ),
         ]
       : []
-  return [...past, [own, ...more].join('\n')].join('\n\n')
+  const now =
+    parked === undefined ? [] : factLines(parkedRows(parked), { paint, width: 8, columns: page.columns })
+  return [...past, [own, ...more, ...now].join('\n')].join('\n\n')
 }
 
 /** An archived run is named by its start: `2026-11-16T041722+0000`. */

@@ -126,12 +126,18 @@ export function countsOf(report: RunReport): string {
 }
 
 /** Why it ended; of a success only what its counts do not say. */
-export function stateOf({ status, died_at: died }: RunReport): readonly [word: string, meaning: Meaning] {
-  return died !== undefined && status !== 'done' ? ['died', 'failed'] : [status, statusMeaning(status)]
+export function stateOf({
+  status,
+  died_at: died,
+  parked,
+}: RunReport): readonly [word: string, meaning: Meaning] {
+  if (died !== undefined && status !== 'done') return ['died', 'failed']
+  return parked === undefined ? [status, statusMeaning(status)] : ['parked', 'human']
 }
 
-export function reasonOf({ status, reason, died_at: died }: RunReport): string {
+export function reasonOf({ status, reason, died_at: died, parked }: RunReport): string {
   if (died !== undefined && status !== 'done') return 'ralph was killed in the middle of the work.'
+  if (parked !== undefined) return `Parked in the merge queue: ${parked.why}.`
   return status === 'done' ? reason.replace(/^\d+ of \d+ stor(?:y|ies) complete\.\s*/, '') : reason
 }
 

@@ -1,7 +1,8 @@
 // Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
 import { keepsWork } from '../../core/report.ts'
 import { mergeStory } from '../../core/story.ts'
-import type { LandedWork, ParkedWork, StatusReport } from '../app.ts'
+import type { ParkedWork } from '../../core/report.ts'
+import type { LandedWork, StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import { inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'

@@ -155,11 +155,6 @@ export function withHint(message: string, hint: string): string {
   return /[.!?:…]$/.test(message) ? `${message} ${hint}` : `${message}. ${hint}`
 }
 
-/** Text as one word of a shell line, quoted only where it has to be. */
-export function shellWord(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
-}
-
 /** Nobody counts the first second. */
 export function ago(stamp: string, nowMs: number): string {
   return nowMs - Date.parse(stamp) < 1000 ? 'just now' : `${since(stamp, nowMs)} ago`

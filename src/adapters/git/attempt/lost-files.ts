@@ -1,7 +1,7 @@
 // Files of the user's that an attempt took away, set back or wrote anew: which they are, and the command that brings each back.
 import type { GoneFile } from '../../../core/event.ts'
 import type { GitMemory } from '../../../core/git-memory.ts'
-import { quoted } from '../../process/shell-word.ts'
+import { quoted } from '../../../core/shell-word.ts'
 import { lstatNow } from '../tree/files.ts'
 import { named, shown, type Git } from '../git.ts'
 import { readRef, refsUnder } from '../refs/refs.ts'

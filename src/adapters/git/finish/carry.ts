@@ -1,7 +1,7 @@
 // From the loop's own work tree into the user's checkout: everything the first time, and only the rest after an earlier cleanup.
 import { join } from 'node:path'
 import type { Carried, Head } from '../../../core/git-facts.ts'
-import { shellWord } from '../../process/shell-word.ts'
+import { shellWord } from '../../../core/shell-word.ts'
 import {
   mergeTrees,
   moveFirst,

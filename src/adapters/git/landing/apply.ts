@@ -2,7 +2,7 @@
 import { readdirSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { again, RalphError } from '../../../core/error.ts'
-import { shellWord } from '../../process/shell-word.ts'
+import { shellWord } from '../../../core/shell-word.ts'
 import { above, beyondFolders, canRead, diskMark, lstatNow, onDisk } from '../tree/files.ts'
 import { notBroughtBack } from '../tree/exact-bytes.ts'
 import { hiddenEdits, showCommand } from '../tree/flags.ts'

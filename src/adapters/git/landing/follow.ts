@@ -2,7 +2,7 @@
 import { lstatSync, readdirSync, readFileSync, rmdirSync } from 'node:fs'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { shellWord } from '../../process/shell-word.ts'
+import { shellWord } from '../../../core/shell-word.ts'
 import { shown, type Git } from '../git.ts'
 
 interface Followed {

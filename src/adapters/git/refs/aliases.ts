@@ -1,7 +1,7 @@
 // Other names for a branch (symbolic refs): an attempt leaves each as it found it, with what it leads to.
 import { mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { ownerOfAlias, type Ledger } from '../../../core/ownership.ts'
-import { shellWord } from '../../process/shell-word.ts'
+import { shellWord } from '../../../core/shell-word.ts'
 import { bytesOf, isPlainText, textOf } from '../formats/bytes.ts'
 import type { Git } from '../git.ts'
 import { isMeant, listAliases } from '../formats/ref-files.ts'

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { RalphError, type ErrorCode } from '../../../core/error.ts'
-import { shellWord } from '../../process/shell-word.ts'
+import { shellWord } from '../../../core/shell-word.ts'
 import { bytesOf } from '../formats/bytes.ts'
 import type { Git } from '../git.ts'
 import { linkedNames } from '../formats/linked-trees.ts'

@@ -1,7 +1,7 @@
 // What each hook of a watched git runs: it tells ralph which refs are written, or refuses that, and then runs the repository's own hook.
 import { realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { quoted } from '../../process/shell-word.ts'
+import { quoted } from '../../../core/shell-word.ts'
 
 export interface UserSettings {
   /** Where the repository's own hooks are. */

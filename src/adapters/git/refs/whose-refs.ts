@@ -2,7 +2,7 @@
 import { firstNames } from '../../../core/first-names.ts'
 import { once } from '../../../core/once.ts'
 import { leftBeside, ownerOfRef, wasMadeAgain, type Ledger } from '../../../core/ownership.ts'
-import { shellWord } from '../../process/shell-word.ts'
+import { shellWord } from '../../../core/shell-word.ts'
 import { aliasWords, planAliases, withoutAliases, type AliasChange, type AliasPlan } from './aliases.ts'
 import { lstatNow } from '../tree/files.ts'
 import { named, type Git } from '../git.ts'

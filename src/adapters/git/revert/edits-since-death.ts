@@ -2,7 +2,7 @@
 import { firstNames } from '../../../core/first-names.ts'
 import { join, relative } from 'node:path'
 import { ownerOfPath, type Absence } from '../../../core/ownership.ts'
-import { quoted } from '../../process/shell-word.ts'
+import { quoted } from '../../../core/shell-word.ts'
 import { lstatNow, parentOf } from '../tree/files.ts'
 import { named } from '../git.ts'
 import { filesWithin, hiddenByAgent } from '../tree/hidden-by-agent.ts'

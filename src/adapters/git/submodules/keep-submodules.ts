@@ -1,6 +1,6 @@
 // Keeps what an attempt left in the submodules, in each one's own repository, under the number of the attempt.
 import { readdirSync } from 'node:fs'
-import { shellWord } from '../../process/shell-word.ts'
+import { shellWord } from '../../../core/shell-word.ts'
 import { lstatNow } from '../tree/files.ts'
 import { named, shown, type Git } from '../git.ts'
 import { attemptIndex, attemptTree, withHidden } from '../attempt/attempt-tree.ts'
