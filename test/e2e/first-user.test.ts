@@ -1,6 +1,6 @@
 // What a demanding first-time user found: a command that ralph advises works, and what it says is so.
 import { execFileSync } from 'node:child_process'
-import { existsSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { eventsOf, goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
@@ -79,14 +79,21 @@ describe('restore', () => {
     at.write('d', 'a file\n')
     const { stderr, code } = await ralph(at, ['restore', '1'])
     expect(code).toBe(1)
-    expect(stderr).toContain('changed the same lines: README.md, d\n')
-    expect(stderr).toContain('ralph restore 1 demo --to DIR')
+    expect(stderr).toContain('other changes on the same lines now: README.md, d\n')
+    expect(stderr).toContain('Nothing was touched, and the attempt stays kept.')
+    // To commit would not help, and what is advised does.
+    expect(stderr).not.toContain('Commit')
+    const [, typed = ''] = /own: ralph (restore .+)$/m.exec(stderr) ?? []
+    const aside = await ralph(at, typed.split(' '))
+    expect([aside.code, readFileSync(join(`${at.repo}-demo-1`, 'README.md'), 'utf8')]).toEqual([0, 'agent\n'])
     rmSync(join(at.repo, 'd'))
     expect(at.git('status', '--porcelain')).toBe(' M README.md')
     at.git('restore', 'README.md')
     at.write('.git/info/exclude', 'new.txt\n.claude\n')
     at.write('new.txt', 'secret\n')
-    expect((await ralph(at, ['restore', '1'])).stderr).toContain('are in the way: new.txt')
+    expect((await ralph(at, ['restore', '1'])).stderr).toMatch(
+      /files of yours that git does not show: new\.txt\n +Move or stash them first\./,
+    )
     expect([at.read('new.txt'), at.git('status', '--porcelain')]).toEqual(['secret\n', ''])
   })
 
@@ -110,7 +117,7 @@ describe('restore', () => {
       expect(code).toBe(2)
       expect(stderr).toContain('Attempt 1 of demo is not kept yet')
       expect(stderr).toContain('ralph finish demo --keep')
-      expect(stderr).not.toContain('--to DIR')
+      expect(stderr).not.toContain('--to')
     }
     expect((await ralph(at, ['finish', 'demo', '--keep'])).code).toBe(0)
     expect((await ralph(at, ['diff', '1'])).stdout).toContain('new.txt')

@@ -492,7 +492,7 @@ describe('attempts', () => {
     w.write('try-1.txt', 'mine')
     await expect(bringBack(w.gitPort, 'demo', 1, { protectedPaths: [] })).rejects.toMatchObject({
       code: 'finish_conflict',
-      hint: expect.stringContaining('ralph restore 1 demo --to DIR') as string,
+      hint: expect.stringContaining('ralph restore 1 demo --to ') as string,
     })
     expect(w.read('try-1.txt')).toBe('mine')
     await expect(diffAttempt(w.gitPort, 'demo', 9)).rejects.toMatchObject({

@@ -9,7 +9,7 @@ import { bringingFile } from '../../files/paths.ts'
 import { readRecord, writeDurably } from '../../files/whole.ts'
 import { shellWord } from '../../../core/shell-word.ts'
 import { inScratch } from '../../process/temp.ts'
-import { applyTrees, conflict, takenPlaces, tryMerge, uncommitted } from '../landing/apply.ts'
+import { applyTrees, conflict, takenPlaces, tryMerge } from '../landing/apply.ts'
 import { attemptsInside, findAttempt } from './attempts.ts'
 import type { AttemptRef, SavedAs } from './attempts.ts'
 import { notBroughtBack } from '../tree/exact-bytes.ts'
@@ -59,9 +59,11 @@ export async function bringBack(
   const folder = checkpointFolder(git.gitCommonDir, change)
   await mkdir(folder, { recursive: true })
   const own = await findAttempt(git, change, n, options.saved)
-  const plans = [await plan(git, folder, { ...own, change }, protectedPaths)]
+  const elsewhere = `${git.worktree}-${change}-${n}`
+  const hint = `Nothing was touched, and the attempt stays kept. See it: ralph diff ${n} ${change}. Take it from a folder of its own: ralph restore ${n} ${change} --to ${shellWord(elsewhere)}`
+  const plans = [await plan(git, folder, own, { prefix: '', hint, protectedPaths })]
   for (const { path, git: inner, attempt } of await attemptsInside(git, change, n))
-    plans.push({ ...(await plan(inner, folder, { ...attempt, change }, [])), prefix: `${path}/` })
+    plans.push(await plan(inner, folder, attempt, { prefix: `${path}/`, hint, protectedPaths: [] }))
   const differing = plans.filter(({ paths }) => paths.length > 0)
   for (const each of differing) await remember(each, each.git === git ? change : nameInside(change), n)
   if (differing.length === 0) return { paths: [], late: [], undo: [] }
@@ -168,10 +170,20 @@ interface Plan {
 async function plan(
   git: Git,
   folder: string,
-  { n, base, commit, change }: AttemptRef & { readonly change: string },
-  protectedPaths: readonly string[],
+  { n, base, commit }: AttemptRef,
+  {
+    prefix,
+    hint,
+    protectedPaths,
+  }: { readonly prefix: string; readonly hint: string; readonly protectedPaths: readonly string[] },
 ): Promise<Plan> {
-  const hint = `Nothing was touched. Commit or move your changes first, or look at the attempt elsewhere: \`ralph restore ${n} ${change} --to DIR\`.`
+  const refuse = (why: string, paths: readonly string[], first = ''): never => {
+    throw conflict(
+      `#${n} cannot be brought back here: ${why}`,
+      paths.map((path) => prefix + path),
+      first + hint,
+    )
+  }
   const isExempt = exempt(protectedPaths, [])
   const index = join(folder, 'restore-index')
   await copyIndex(git, realIndex(git), index)
@@ -180,21 +192,17 @@ async function plan(
     '\n',
   )
   const { tree: after, conflicts } = await tryMerge(git, from, before, to)
-  if (conflicts.length > 0)
-    throw conflict(`attempt ${n} and ${git.worktree} changed the same lines`, conflicts, hint)
+  if (conflicts.length > 0) refuse('these files have other changes on the same lines now', conflicts)
   const changes = (await treeChanges(git, before, after)).filter(({ path }) => !isExempt(path))
   const inTheWay = takenPlaces(git, changes)
   inTheWay.push(...(await hiddenEdits(git, new Set(changes.map(({ path }) => path)))))
-  if (inTheWay.length > 0) throw uncommitted(git, inTheWay, hint)
+  if (inTheWay.length > 0)
+    refuse('it would overwrite files of yours that git does not show', inTheWay, 'Move or stash them first. ')
   const overwritten = changes.filter(({ from: old }) => old !== undefined).map(({ path }) => path)
   const lossy = await notBroughtBack({ git, folder }, index, overwritten)
   if (lossy.length > 0)
-    throw conflict(
-      'git converts these files, and would not bring back the bytes that they have now',
-      lossy,
-      hint,
-    )
-  return { git, prefix: '', before, after, paths: changes.map(({ path }) => path) }
+    refuse('git converts these files of yours, and could not undo it byte for byte', lossy)
+  return { git, prefix, before, after, paths: changes.map(({ path }) => path) }
 }
 
 /** Before anything is written: what the tree was, and what it becomes, under one ref; what an earlier restore left there stays its past. */
