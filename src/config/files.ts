@@ -60,7 +60,7 @@ export async function readSettingsFile(folder: string): Promise<SettingsFile> {
     )
   }
   try {
-    return { ...read, values: settings(await document(file), file.path) }
+    return { ...read, values: await settings(await document(file), file) }
   } catch (error) {
     if (error instanceof RalphError) return useless(error)
     throw error
@@ -128,21 +128,32 @@ function faultyLine(text: string, error: unknown): string {
     : `correct line ${String(found + 1)}: ${above[found]?.trim().slice(0, 80) ?? ''}`
 }
 
-function settings(written: Record<string, unknown>, path: string): ReadonlyMap<OptionKey, unknown> {
+async function settings(
+  written: Record<string, unknown>,
+  { path, text }: { readonly path: string; readonly text: string },
+): Promise<ReadonlyMap<OptionKey, unknown>> {
   const values = new Map<OptionKey, unknown>()
   for (const [name, value] of Object.entries(written)) {
+    const placed = async (what: 'name' | 'value'): Promise<string> =>
+      path + (await import('./yaml.ts')).placeOf(text, name, what)
     // People copy names from the flags: max-retries is max_retries.
     const wanted = name.replaceAll('-', '_')
     const key = optionKeys.find((candidate) => candidate === wanted)
     if (key === undefined) {
       const near = nearest(wanted, optionKeys)
       throw configError(
-        `unknown setting ${JSON.stringify(name)} in ${path}`,
+        `unknown setting ${JSON.stringify(name)} in ${await placed('name')}`,
         near === undefined ? 'see all of them with: ralph loop --help' : `Did you mean ${near}?`,
       )
     }
-    if (values.has(key)) throw configError(`${key} is given twice in ${path}`, 'remove one of the two lines')
-    values.set(key, parseSetting(key, value, `${key} in ${path}`))
+    if (values.has(key))
+      throw configError(`${key} is given twice in ${await placed('name')}`, 'remove one of the two lines')
+    try {
+      values.set(key, parseSetting(key, value, `${key} in ${path}`))
+    } catch {
+      // Only now is the place worth looking for.
+      parseSetting(key, value, `${key} in ${await placed('value')}`)
+    }
   }
   return values
 }

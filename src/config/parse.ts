@@ -148,7 +148,7 @@ function suggestion(key: OptionKey, raw: unknown): string | undefined {
 /** In a file the line as it should be, where it can be said. */
 function example(spec: OptionSpec, name: string): string {
   const [, value] = /such as (\{.*\}|\S+)/.exec(wantsOf(spec)) ?? []
-  const [, key, file = ''] = /^(\w+) in (?:.*[\\/])?(.*)$/s.exec(name) ?? []
+  const [, key, file = ''] = /^(\w+) in (?:.*[\\/])?(.*?)(?::\d+:\d+)?$/s.exec(name) ?? []
   return value === undefined || key === undefined
     ? `what it is for: ${spec.help}`
     : `in ${file}: ${key}: ${value}`

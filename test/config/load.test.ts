@@ -178,6 +178,25 @@ describe('files', () => {
     expect((await refusal()).hint).toBe('correct line 2: verify: [npm test')
   })
 
+  it.each([
+    ['# mine\n\nmax_retires: 5\n', 'ralph.yaml:3:1', 'Did you mean max_retries?'],
+    ['verify: [a]\nmax_retries:   many\n', 'ralph.yaml:2:16', 'in ralph.yaml: max_retries: 3'],
+    ['max_retries: 1\nverify: a\nmax-retries: 2', 'ralph.yaml:3:1', 'remove one'],
+    ['stories:\n  "2": { gate: x }\n', 'ralph.yaml:2:3', '"verify"'],
+    ['max_cost:\nverify: a', 'ralph.yaml:1:', ''],
+  ])('of a wrong setting the line and the column are named: %j', async (text, place, hint) => {
+    await projectFile(text)
+    const error = await refusal()
+    expect(error.message).toContain(`${place}`)
+    expect(error.hint).toContain(hint)
+  })
+
+  it('of a wrong setting in JSON, too', async () => {
+    await projectFile('{\n\t"max_retries": 1,\n\t"max_retires": 2\n}', 'ralph.json')
+    const { message } = await refusal()
+    expect(message).toMatch(/unknown setting "max_retires" in .*ralph\.json:3:2$/)
+  })
+
   it('a wrong number comes with the line as it should be', async () => {
     await projectFile('max_retries: x')
     expect((await refusal()).hint).toBe('in ralph.yaml: max_retries: 3')
