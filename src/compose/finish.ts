@@ -18,7 +18,7 @@ import { isPlanGone, planNow } from './plan-now.ts'
 import { withEngine } from './run-engine.ts'
 import { isSettled, isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { landedHere, refuseConflictHere, whereabouts } from './whereabouts.ts'
+import { landedHere, landedWords, refuseConflictHere, whereabouts } from './whereabouts.ts'
 
 /** The choice, the user's word on what agents changed of config files and git's settings, or both. */
 export async function finishOrAccept(
@@ -162,20 +162,20 @@ function partWords({ state: { stories, settings } }: OpenRun['run']): string {
 async function landedSaid(
   { git }: Site,
   { change, state }: KnownRun,
-  { target, commit, is_pulled: isPulled }: LandedWork,
+  work: LandedWork,
   choice: FinishChoice,
 ): Promise<Said> {
   const { home, worktree } = state
   const onward = [
-    ...(isPulled ? [] : ['ralph queue pull']),
+    ...(work.is_pulled ? [] : ['ralph queue pull']),
     ...(home !== undefined && worktree !== undefined && isTree(worktree)
       ? [removalWords(worktree, await onlyInTree(git, worktree, home, hiddenPaths))]
       : []),
   ]
   return {
-    message: `${change} has landed ${isPulled ? `on ${target} ` : ''}as ${commit.slice(0, 7)}${isPulled ? '' : `, and your ${target} does not have it yet`}: nothing is left to finish, and nothing was touched. Its branch ralph/${change} stays.`,
+    message: `Nothing to finish: ${change} ${landedWords(work)}. Its branch ralph/${change} stays.`,
     ...(onward.length > 0 && { next: onward.join('; ') }),
-    data: { change_id: change, choice, user_paths: [], loop_paths: [], landed: commit },
+    data: { change_id: change, choice, user_paths: [], loop_paths: [], landed: work.commit },
   }
 }
 

@@ -37,6 +37,7 @@ import { cagingOf, firstUncaged } from './cage.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
 import { openRun, refuseRunning } from './open-run.ts'
+import { landedHere, landedWords } from './whereabouts.ts'
 import type { OpenRun } from './open-run.ts'
 import { isFinishedAway, modeOf, refuseLeftover, resumedFolder, runToResume } from './mode.ts'
 import { notifications } from './notify.ts'
@@ -354,10 +355,13 @@ async function alreadyDone(site: Site, held: OpenRun, config: Config, recovered:
   // Also where nothing is left to do: a loop that was killed after its last word has left its locks.
   await enterTree(held)
   const wish = config.on_complete
+  const landed = await landedHere(site, held.run)
   const said =
-    (wish === 'cleanup' || wish === 'keep') && state.choice !== 'cleanup'
-      ? (await finishHeld(site, held, wish)).message
-      : ''
+    landed !== undefined
+      ? `it ${landedWords(landed)}`
+      : (wish === 'cleanup' || wish === 'keep') && state.choice !== 'cleanup'
+        ? (await finishHeld(site, held, wish)).message
+        : ''
   const more = [recovered, said].filter((part) => part !== '').join('; ')
   const next = `Is there more to do? Add open boxes (- [ ]) to its plan, then: ralph loop ${change}`
   const isOver = state.choice === 'cleanup' && state.settings?.done_criteria === 'tasks'

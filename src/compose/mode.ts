@@ -15,6 +15,7 @@ import { isDoneAtHome } from './plan-now.ts'
 import { changeFolder } from './plan.ts'
 import { hasDied, isDead, isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { landedHere, landedWords } from './whereabouts.ts'
 
 export type Mode = 'start' | 'fresh' | 'resume'
 
@@ -107,6 +108,11 @@ export async function modeOf(
   // Its user has taken the work and said so: the next loop is another run.
   const isFinished = state.choice === 'cleanup' && state.settings?.checkpoint === 'branch' && !isDead(run)
   if (isFinished && !(await hasBranch(site, change))) return 'start'
+  const landed = isDead(run) ? undefined : await landedHere(site, run)
+  if (landed !== undefined)
+    throw new RalphError('unfinished_run', `${change} ${landedWords(landed)}.`, {
+      hint: `Is there more to do? ${landed.is_pulled ? '' : 'First: ralph queue pull\n'}Start over (the earlier run is archived): ralph loop ${change} --fresh`,
+    })
   const what =
     state.status === 'done'
       ? `a finished run of ${change}, kept on the branch ralph/${change}`

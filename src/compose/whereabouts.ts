@@ -126,6 +126,13 @@ export async function landedHere(site: Site, run: KnownRun): Promise<LandedWork 
   return hasQueue(site.git) ? (await import('./landed.ts')).landedWork(site, run) : undefined
 }
 
+/** Goes after the name of the change. */
+export function landedWords({ target, commit, is_pulled: isPulled }: LandedWork): string {
+  return isPulled
+    ? `has landed on ${target} as ${commit.slice(0, 7)}`
+    : `has landed as ${commit.slice(0, 7)}, and your ${target} does not have it yet`
+}
+
 export async function parkedHere(site: Site, run: KnownRun): Promise<ParkedWork | undefined> {
   return hasQueue(site.git) ? await (await import('./queue-entry.ts')).parkedWork(site.git, run) : undefined
 }

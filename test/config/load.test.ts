@@ -187,7 +187,7 @@ describe('files', () => {
   ])('of a wrong setting the line and the column are named: %j', async (text, place, hint) => {
     await projectFile(text)
     const error = await refusal()
-    expect(error.message).toContain(`${place}`)
+    expect(error.message).toContain(place)
     expect(error.hint).toContain(hint)
   })
 

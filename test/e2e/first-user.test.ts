@@ -609,3 +609,15 @@ describe('F1: a gate that is red from the start', () => {
     expect(at.git('status', '--porcelain')).toBe('')
   })
 })
+
+test('finish in a pipe names the run and what can be typed, and each of it works', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  await loop(at, half)
+  const { code, stderr } = await ralph(at, ['finish'])
+  expect([code, stderr]).toEqual([2, expect.stringContaining('Where should the work of demo go?') as string])
+  const typed = stderr.match(/ralph finish demo --\w+/g) ?? []
+  expect(typed.map((line) => line.split('--')[1])).toEqual(['cleanup', 'squash', 'keep'])
+  expect(at.git('branch', '--show-current')).toBe('ralph/demo')
+  expect((await ralph(at, (typed[1] ?? '').split(' ').slice(1))).code).toBe(0)
+  expect(at.git('show', '--stat', 'main')).toContain('story-1.txt')
+})

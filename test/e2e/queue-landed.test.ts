@@ -28,12 +28,12 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
   const home = homeText(list, { paint: plain, columns: undefined })
   expect(home).toMatch(/ralph queue pull/)
   expect(home).not.toMatch(/ralph finish a/)
-  for (const choice of ['--cleanup', '--squash', '--keep']) {
-    const finished = await ralph(at, ['finish', 'a', choice])
+  for (const choice of [['--cleanup'], ['--squash'], ['--keep'], []]) {
+    const finished = await ralph(at, ['finish', 'a', ...choice])
     expect([finished.code, finished.stdout]).toEqual([
       0,
       expect.stringMatching(
-        /has landed as \w+, and your main does not have it yet: [^]*ralph queue pull\n +git worktree remove/,
+        /^Nothing to finish: a has landed as \w+, and your main does not have it yet\.[^]*ralph queue pull\n +git worktree remove/,
       ),
     ])
   }
@@ -57,7 +57,19 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
   const over = await ralph(at, ['status', 'a'])
   expect(over.stdout).toContain(as)
   expect(over.stdout).not.toMatch(/next|problem/)
-  expect((await ralph(at, ['finish', 'a', '--cleanup'])).stdout).toMatch(/nothing is left to finish/)
+  for (const choice of [['--cleanup'], []]) {
+    const finished = await ralph(at, ['finish', 'a', ...choice])
+    expect([finished.code, finished.stderr]).toEqual([0, ''])
+    expect(finished.stdout).toContain(`Nothing to finish: a has ${as}.`)
+  }
+  const resumed = await ralph(at, ['resume', 'a'])
+  expect([resumed.code, resumed.stdout + resumed.stderr]).toEqual([0, `a is done already; it has ${as}\n`])
+  // A finish, which there was to do before, would be refused.
+  const looped = await ralph(at, ['loop', 'a', ...at.args])
+  expect([looped.code, looped.stderr]).toEqual([
+    2,
+    expect.stringMatching(/a has landed.*\n.*ralph loop a --fresh\n$/),
+  ])
 
   // What is put on the branch afterwards has not landed.
   at.git('worktree', 'add', '-q', tree, 'ralph/a')

@@ -3,6 +3,7 @@ import { RalphError } from '../../core/error.ts'
 import type { App, Said, StatusReport } from '../app.ts'
 import { isTerminal } from '../io.ts'
 import { askWhere } from '../print/choice.ts'
+import { oneLine } from '../print/text.ts'
 import type { Context } from './context.ts'
 
 export async function askFinish(
@@ -10,11 +11,6 @@ export async function askFinish(
   { observe, control }: App,
   change: string | undefined,
 ): Promise<Said> {
-  if (!isTerminal(io.stdin) || !isTerminal(io.stdout)) {
-    throw new RalphError('usage', 'finish needs to know what to do: --cleanup, --squash or --keep', {
-      hint: '--cleanup: the work as uncommitted changes on your branch; --squash: as one commit there; --keep: stay on its own branch',
-    })
-  }
   const reports = await observe.status(change)
   // Of several the latest that is unfinished; the question names its branch.
   const latest = reports.find(({ choice }) => choice !== 'cleanup') ?? reports[0]
@@ -24,6 +20,16 @@ export async function askFinish(
     return control.finish({ ...unasked, change: report.change_id })
   if (report === undefined) return control.finish({ ...unasked, change })
   const { change_id: name, original_branch: originalBranch, where } = report
+  if (!isTerminal(io.stdin) || !isTerminal(io.stdout)) {
+    const typed = `ralph finish ${oneLine(name)}`
+    throw new RalphError('usage', `Where should the work of ${oneLine(name)} go?`, {
+      hint: [
+        `${typed} --cleanup   to your branch, as uncommitted changes`,
+        `${typed} --squash    to your branch, as one commit`,
+        `${typed} --keep      it stays on its own branch`,
+      ].join('\n'),
+    })
+  }
   const question = {
     originalBranch,
     branch: where?.branch || `ralph/${name}`,
