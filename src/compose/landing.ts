@@ -173,7 +173,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       return { own, landed, isHome: landed !== undefined && (await isAncestor(git, landed, own)) }
     },
     whyNoTarget: (target) => whyNoTarget(git, target),
-    base: (target) => landingBase(git, target),
+    base: (target, refs) => landingBase(git, target, refs),
     isHome: (target, commit) => isIn(git, commit, `refs/heads/${target}`),
     wasHome: (target, commit) => wasIn(git, target, commit),
     logOf,
@@ -189,7 +189,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const found = (await landedByGit(git, [base])).find((each) => each.change === change)
       return found?.tip === tip ? found.commit : undefined
     },
-    notLanded: (target, commits) => notLandedOn(git, target, commits),
+    notLanded: (target, commits, refs) => notLandedOn(git, target, commits, refs),
     async build(change, { base, tip, generated, isAtRef }, stop) {
       const lost = await lostStart(site, change, base, tip)
       const merging = lost === undefined ? mergeCommits(git, base, tip) : mergeSince(git, lost, base, tip)
@@ -293,7 +293,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       return { ...result, changed: await strayPaths(there, commit, isSetUp) }
     },
     land: (target, commit, onto) => moveLanded(git, target, commit, onto),
-    carryHome: (target, from) => carryHome(git, target, from),
+    carryHome: (target, landed, from) => carryHome(git, target, landed, from),
     async close() {
       await closeScratchTree(git)
       rmSync(closedBy(git), { recursive: true, force: true })

@@ -448,7 +448,7 @@ export async function pullLanded(site: Site): Promise<Said> {
     )
   const replaced: string[] = []
   if (head.ref !== `refs/heads/${target}`) {
-    const why = await carryHome(site.git, target)
+    const why = await carryHome(site.git, target, landed)
     if (why !== '')
       throw new RalphError('finish_conflict', `${target} could not follow: ${why}.`, {
         hint: 'Nothing was touched. Type the command there, or when that is over.',

@@ -145,6 +145,18 @@ export function wasMadeAgain({ name, before, now }: ChangedRef, { writes }: Ledg
   )
 }
 
+/** Where somebody else left a ref that was not there at first, and that the agent or a gate has deleted since: no difference shows that. */
+export function deletedBeside(
+  { name, before, now }: ChangedRef,
+  { writes, commands }: Ledger,
+): string | undefined {
+  if (before !== undefined || now !== undefined) return undefined
+  const isKept = /^refs\/(?:heads|tags|ralph-landed)\//.test(name)
+  // Of the new name of a branch git does not report that it was made.
+  const isRenamed = commands.some(({ argv }) => newName(argv) === name)
+  return isKept && !isRenamed ? foundBy(writes.filter(({ ref }) => ref === name)) : undefined
+}
+
 /** What others than the agent and the gates left on a ref while the attempt ran, whatever it is now. */
 export function leftBeside({ name, before, now }: ChangedRef, { writes }: Ledger): string[] {
   const own = writes.filter(({ ref }) => ref === name)

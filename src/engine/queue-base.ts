@@ -20,40 +20,41 @@ export interface Bases {
   isGreen(change: string, base: Base, stop: AbortSignal): Promise<boolean>
 }
 
-/** At a ref that nobody has explained yet, before the queue halts for it. */
-const mostLooks = 5
-
 export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
   const halted = (why: string, hint: string): undefined => {
     tell({ type: 'queue.halted', why, hint })
   }
 
-  const baseNow = async (change: string, stop: AbortSignal, looks = 1): Promise<Base | undefined> => {
+  const baseNow = async (
+    change: string,
+    stop: AbortSignal,
+    before?: TargetRefs,
+  ): Promise<Base | undefined> => {
     const { landing } = ports
     const target = targetOf(now(), change)
+    // Looked at once: what an agent makes of them a moment later nobody begins from.
     const refs = await landing.refs(target)
     const { landed, isHome } = refs
     const ref = `refs/ralph-landed/${target}`
     const { last, home } = now().landed[target] ?? {}
-    if (landed === undefined && last !== undefined && !(await landing.isHome(target, last)))
-      return halted(
-        `${ref} is gone, and what landed (${last.slice(0, 12)}) is not on ${target}`,
-        `Bring it back: git update-ref ${ref} ${last}; or, if it is to be gone: git update-ref ${ref} refs/heads/${target}; then ralph up`,
-      )
-    if (landed !== undefined && !isHome) {
-      const isOwn = isOwnLanding(now(), target, landed)
-      const by = isOwn ? undefined : await landing.movedBy(target, landed)
+    const isOwn = landed === undefined ? last === undefined : isOwnLanding(now(), target, landed)
+    if (!isOwn) {
+      const by = await landing.movedBy(target, landed)
       if (by !== undefined) {
         const why = `waits for the loop of ${by}: its agent has moved ${ref}, and that is put back`
         if (entryNow(now(), change)?.why !== why) tell({ type: 'entry.waiting', change, why })
         await ports.pulse(stop)
         return undefined
       }
-      // A loop may have put it back between the two looks; and git shows a ref before the agent's git has told of it.
-      if (!isOwn && looks < mostLooks) {
-        await ports.pulse(stop)
-        return await baseNow(change, stop, looks + 1)
-      }
+      // Its loop may have put it back between the two looks.
+      if (before === undefined || before.landed !== landed) return await baseNow(change, stop, refs)
+    }
+    if (landed === undefined && last !== undefined && !(await landing.isHome(target, last)))
+      return halted(
+        `${ref} is gone, and what landed (${last.slice(0, 12)}) is not on ${target}`,
+        `Bring it back: git update-ref ${ref} ${last}; or, if it is to be gone: git update-ref ${ref} refs/heads/${target}; then ralph up`,
+      )
+    if (landed !== undefined && !isHome) {
       if (!isOwn)
         return halted(
           `${ref} was moved to ${landed.slice(0, 12)}, and the queue has not landed that`,
@@ -71,8 +72,8 @@ export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
     }
     if (landed !== undefined && isHome && home !== landed)
       tell({ type: 'target.followed', target, commit: landed })
-    await takeBack()
-    const base = await landing.base(target)
+    await takeBack(target, refs)
+    const base = await landing.base(target, refs)
     if ('commit' in base) return { ...refs, ...base }
     return halted(
       `${target} and what landed changed the same lines: ${base.conflicts.join(', ')}`,
@@ -114,8 +115,10 @@ export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
   }
 
   /** Those that were taken off their target say so; whether they were, git's history tells. */
-  const takeBack = async (): Promise<void> => {
-    for (const body of await takenBack(now(), (...asked) => ports.landing.notLanded(...asked))) note(body)
+  const takeBack = async (target: string, refs: TargetRefs): Promise<void> => {
+    const notLanded = (of: string, commits: readonly string[]): ReturnType<Landing['notLanded']> =>
+      ports.landing.notLanded(of, commits, refs)
+    for (const body of await takenBack(now(), notLanded, [target])) note(body)
   }
 
   return { now: baseNow, gatesOf, unseenBy, isGreen }
@@ -125,9 +128,10 @@ export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
 export async function takenBack(
   state: QueueState,
   notLanded: (target: string, commits: readonly string[]) => Promise<readonly string[]>,
+  targets: readonly string[] = Object.keys(state.landed),
 ): Promise<readonly Extract<QueueBody, { type: 'entry.unlanded' }>[]> {
   const gone: Extract<QueueBody, { type: 'entry.unlanded' }>[] = []
-  for (const target of Object.keys(state.landed)) {
+  for (const target of targets) {
     const there = state.entries.flatMap(({ change, state: now, landed }) =>
       now === 'landed' && landed?.target === target ? [{ change, commit: landed.commit }] : [],
     )

@@ -46,7 +46,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     if (commit === base.commit) return await landed(change, commit)
     for (const gate of (await bases.gatesOf(change)).filter((each) => !candidate.passed.includes(each)))
       if (!(await passes(change, gate, { commit, base: base.commit }, stop))) return
-    const next = await landing.base(target)
+    const next = await landing.base(target, await landing.refs(target))
     const isMoved = 'conflicts' in next || next.commit !== base.commit
     const newTip = await landing.tip(change)
     // Taken out of the queue while its gates ran.
@@ -154,7 +154,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
         if (!(error instanceof RalphError)) throw error
       })
     const { home } = now().landed[target] ?? {}
-    if (home !== undefined && (await landing.carryHome(target, home)) === '')
+    if (home !== undefined && (await landing.carryHome(target, commit, home)) === '')
       tell({ type: 'target.followed', target, commit })
   }
 
@@ -166,7 +166,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
         if (error instanceof RalphError) return { own: '', landed: '' }
         throw error
       })
-      if (own === home && there === last && (await landing.carryHome(target, home)) === '')
+      if (own === home && there === last && (await landing.carryHome(target, last, home)) === '')
         tell({ type: 'target.followed', target, commit: last })
     }
   }

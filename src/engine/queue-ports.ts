@@ -55,8 +55,11 @@ export interface Landing {
   refs(target: string): Promise<TargetRefs>
   /** Why nothing can land there; empty where it can. */
   whyNoTarget(target: string): Promise<string>
-  /** Where the next one lands: on both; conflicts where the user's own commits and what landed do not go together. */
-  base(target: string): Promise<{ readonly commit: string } | { readonly conflicts: readonly string[] }>
+  /** Where the next one lands: on both, as they were seen; conflicts where the user's own commits and what landed do not go together. */
+  base(
+    target: string,
+    refs: TargetRefs,
+  ): Promise<{ readonly commit: string } | { readonly conflicts: readonly string[] }>
   /** Whether this commit is in the branch. */
   isHome(target: string, commit: string): Promise<boolean>
   /** Whether the branch had this commit at some time, as far as git remembers. */
@@ -68,12 +71,12 @@ export interface Landing {
   unfit(change: string): Promise<Unfit | undefined>
   /** Whether this commit is in what landed, or in the branch. */
   has(target: string, commit: string): Promise<boolean>
-  /** Which loop's agent or gate, still at work, has put what landed there: its loop puts that back. */
-  movedBy(target: string, to: string): Promise<string | undefined>
+  /** Which loop's agent or gate, still at work, has put what landed there, or deleted it: its loop puts that back. */
+  movedBy(target: string, to: string | undefined): Promise<string | undefined>
   /** As which commit exactly this state of the change has landed there before, by git's history. */
   landedAs(change: string, base: string, tip: string): Promise<string | undefined>
   /** Of these the ones that are in neither. */
-  notLanded(target: string, commits: readonly string[]): Promise<readonly string[]>
+  notLanded(target: string, commits: readonly string[], refs: TargetRefs): Promise<readonly string[]>
   /** The work merged, set up and archived, as one commit that is nowhere yet. */
   build(
     change: string,
@@ -128,8 +131,8 @@ export interface Landing {
   logOf(change: string): string
   /** By compare-and-swap; false where somebody was quicker. */
   land(target: string, commit: string, onto: string | undefined): Promise<boolean>
-  /** The branch follows, where nobody stands on it or has moved it since; else why not. */
-  carryHome(target: string, from: string): Promise<string>
+  /** The branch follows to exactly that, where nobody stands on it or has moved it since; else why not. */
+  carryHome(target: string, landed: string, from: string): Promise<string>
   close(): Promise<void>
 }
 

@@ -62,6 +62,32 @@ it('I1 Q1: an agent that puts something where landed work goes, or moves what la
   expect(at.git('log', '--format=%s', 'main..refs/ralph-landed/main')).toBe('The change d\nThe change c')
 })
 
+it.each(['-d refs/ralph-landed/main', 'refs/ralph-landed/main main'])(
+  'I1 Q1: while an agent’s git update-ref %s hides what landed, nothing lands without it and nothing is taken back: its loop puts it back, and all of it lands',
+  async (words) => {
+    const landed = until('git rev-parse -q --verify refs/ralph-landed/main >/dev/null')
+    const told = until('grep -q "waits for the loop of hides" "$HOME/seen"')
+    const at = project(
+      {
+        first: until('[ -f "$HOME/begun" ]'),
+        hides: `touch "$HOME/begun"\n${landed}git update-ref ${words}\ntouch "$HOME/hidden"\n${told}`,
+        next: until('[ -f "$HOME/hidden" ]'),
+      },
+      1,
+    )
+    at.write('../home/seen', '')
+    const running = start(at, ['up', '--jobs', '3', '--json', ...at.args])
+    await running.seen((out) => out.includes('waits for the loop of hides'))
+    at.write('../home/seen', 'waits for the loop of hides')
+    const done = await running.ended
+    expect([done.code, landedOf(done).toSorted()]).toEqual([0, ['first', 'hides', 'next']])
+    expect(at.git('log', '--format=%s', 'main..refs/ralph-landed/main').split('\n')).toHaveLength(3)
+    expect((await ralph(at, ['why', 'hides', '--trace'])).stdout).toMatch(
+      /the agent (moved|deleted) ralph-landed\/main; it is back/,
+    )
+  },
+)
+
 it('I6 I8: a worktree of the user’s that is moved away meanwhile is there when it comes back, with what is staged in it; a wish with a number of its own does not break the journal', async () => {
   const at = project({ a: '' }, 1)
   const [mine, away] = [join(at.root, 'mine'), join(at.root, 'away')]

@@ -301,6 +301,23 @@ describe("O12, M4: the user's own refs", () => {
     expect(told(end)).toContainEqual(expect.stringMatching(/the agent moved side; it is back/))
   })
 
+  test('O12, O13: a branch that the user makes, and the agent deletes, is back where the user left it; one that the agent made is not', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const user = beside(
+      at,
+      'git branch side "$(git commit-tree -m theirs HEAD^{tree})"; git rev-parse side > ../left',
+    )
+    const own = 'git branch old; git branch -m old new; git branch -D new'
+    const agent = once(`${user}; git branch -D side; ${own}; ${failed}`)
+    const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    expect(end.code).toBe(0)
+    expect(at.git('rev-parse', 'side')).toBe(readFileSync(join(at.root, 'left'), 'utf8').trim())
+    expect(told(end).filter((line) => line.includes('the agent'))).toEqual([
+      'the agent deleted side; it is back',
+    ])
+    expect(at.git('branch', '--list', 'old', 'new')).toBe('')
+  })
+
   test('O12, O13: a tag that the user deletes and the agent makes again, as it was, is told and stays', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.git('tag', 'v1')

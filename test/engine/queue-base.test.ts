@@ -21,7 +21,7 @@ async function baseAfter(...looks: readonly (readonly [string | undefined, by?: 
       return Promise.resolve<TargetRefs>({ own, landed, isHome: landed === undefined })
     },
     movedBy: () => Promise.resolve(by),
-    base: () => Promise.resolve({ commit: own }),
+    base: (_, { landed }) => Promise.resolve({ commit: landed ?? own }),
   }
   const told: QueueBody[] = []
   const bases = basesOf({
@@ -38,8 +38,12 @@ test('Q1: what an agent moved and its loop has put back between the two looks ha
   expect(await baseAfter([evil], [undefined])).toEqual({ commit: own, told: [] })
 })
 
-test('Q1: what an agent has moved and its git has not told of yet halts no queue: it waits for its loop', async () => {
-  const { told } = await baseAfter([evil], [evil, 'b'])
+test('Q1: what an agent makes of it behind the look is not what the next one begins from', async () => {
+  expect(await baseAfter([undefined], [evil, 'b'])).toEqual({ commit: own, told: [] })
+})
+
+test('Q1: what was moved again between the two looks is looked at anew', async () => {
+  const { told } = await baseAfter([evil], ['3'.repeat(40)], ['3'.repeat(40), 'b'])
   expect(told).toMatchObject([{ type: 'entry.waiting', why: expect.stringContaining('the loop of b') }])
 })
 

@@ -9,7 +9,9 @@ import {
   markedCommit,
   mergeSince,
   moveLanded,
+  notLandedOn,
   startOf,
+  targetRefs,
   wasIn,
 } from '../../../src/adapters/git/landing/landing.ts'
 import {
@@ -110,8 +112,8 @@ it('Q4 I2 I4: what landed and what the user committed are the same merge wheneve
   expect(await moveLanded(git, 'main', landed, undefined)).toBe(true)
   expect(await moveLanded(git, 'main', old('other', head), undefined)).toBe(false)
   world.git('branch', '-qf', 'main', old('mine', head))
-  expect(await carryHome(git, 'main', head)).toBe('main was moved meanwhile')
-  const base = await landingBase(git, 'main')
+  expect(await carryHome(git, 'main', landed, head)).toBe('main was moved meanwhile')
+  const base = await landingBase(git, 'main', await targetRefs(git, 'main'))
   const merged = 'commit' in base ? base.commit : ''
   expect(world.git('show', '-s', '--format=%ct', merged)).toBe(
     world.git('show', '-s', '--format=%ct', 'main'),
@@ -163,15 +165,30 @@ it('I2 Q3: a branch that a rebase will move at its end, or that is only a name f
   const middle = world.git('rev-parse', 'middle').trim()
   const landed = world.git('commit-tree', '-p', middle, '-m', 'landed', `${head}^{tree}`).trim()
   await moveLanded(git, 'middle', landed, undefined)
-  expect(await carryHome(git, 'middle', middle)).toBe(`middle is being rebased in ${world.dir}`)
+  expect(await carryHome(git, 'middle', landed, middle)).toBe(`middle is being rebased in ${world.dir}`)
   expect(world.git('rev-parse', 'middle').trim()).toBe(middle)
   world.git('rebase', '--abort')
-  expect(await carryHome(git, 'middle', middle)).toBe('')
+  expect(await carryHome(git, 'middle', landed, middle)).toBe('')
   world.git('symbolic-ref', 'refs/heads/other', 'refs/heads/top')
   const top = world.git('rev-parse', 'top').trim()
   const onTop = world.git('commit-tree', '-p', top, '-m', 'landed', `${head}^{tree}`).trim()
   await moveLanded(git, 'other', onTop, undefined)
-  expect(await carryHome(git, 'other', top)).toBe('other is only another name for top')
+  expect(await carryHome(git, 'other', onTop, top)).toBe('other is only another name for top')
   expect(world.git('rev-parse', 'top').trim()).toBe(top)
-  await expect(landingBase(git, 'other')).rejects.toThrow('other is only another name for top')
+  await expect(targetRefs(git, 'other')).rejects.toThrow('other is only another name for top')
+})
+
+it('I1: what an agent puts where landed work goes behind the one look at it is no base for anybody, and no branch follows to it', async () => {
+  const { world, head } = started()
+  const git = world.gitPort
+  const commit = (name: string): string =>
+    world.git('-c', 'user.name=x', 'commit-tree', '-p', head, '-m', name, `${head}^{tree}`).trim()
+  const [landed, evil] = [commit('landed'), commit('evil')]
+  world.git('checkout', '-q', '--detach')
+  const before = await targetRefs(git, 'main')
+  world.git('update-ref', landedRef('main'), evil)
+  expect(await landingBase(git, 'main', before)).toEqual({ commit: head })
+  expect(await notLandedOn(git, 'main', [evil], before)).toEqual([evil])
+  expect(await carryHome(git, 'main', landed, head)).toBe('')
+  expect(world.git('rev-parse', 'main').trim()).toBe(landed)
 })

@@ -15,7 +15,7 @@ import {
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import { undoRefs } from '../../../src/adapters/git/refs/undo-refs.ts'
-import { readLedger } from '../../../src/adapters/git/refs/ledger.ts'
+import { hasWritten, readLedger } from '../../../src/adapters/git/refs/ledger.ts'
 import { openStore, type Store } from '../../../src/adapters/git/store.ts'
 import { forgetWatches, watch } from '../../../src/adapters/git/refs/watch.ts'
 import { blankMemory } from '../../../src/core/git-memory.ts'
@@ -81,6 +81,29 @@ describe('the ledger', () => {
     ])
     w.git('commit', '-q', '--allow-empty', '-m', 'user')
     expect((await ledger()).writes).toEqual(writes)
+  })
+
+  it('Q1: a ref of the merge queue is told before git shows it, also one that is deleted', async () => {
+    const { w, agent } = await watched()
+    const ref = 'refs/ralph-landed/main'
+    // The repository's own hook is asked once ralph's was, and before git writes.
+    const seen = join(w.dir, '.git', 'seen')
+    const copy = `[ "$1" = prepared ] && cp .git/ralph/checkpoints/demo/watch/agent-1/ledger ${seen}`
+    hook(w, '.git/hooks', 'reference-transaction', `${copy}; exit 0`)
+    const head = agent('rev-parse', 'HEAD').trim()
+    for (const [words, to] of [
+      [[ref, head], head],
+      [['-d', ref], undefined],
+    ] as const) {
+      agent('update-ref', ...words)
+      const ledger = readFileSync(seen, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith('will '))
+      expect(ledger.at(-1)).toMatch(new RegExp(`${to ?? '0{40}'} ${ref}$`))
+      expect(hasWritten(w.gitPort, 'demo', ref, to)).toBe(true)
+    }
+    expect(hasWritten(w.gitPort, 'demo', ref, 'f'.repeat(40))).toBe(false)
+    expect(hasWritten(w.gitPort, 'demo', 'refs/ralph-landed/other', head)).toBe(false)
   })
 
   it('packing refs is neither a write nor a deletion', async () => {

@@ -39,9 +39,12 @@ export type LandingBase =
   /** What landed and what the user committed since do not go together. */
   | { readonly conflicts: readonly string[] }
 
-/** Where the next one lands: on all that landed and all that the user has committed on the branch. */
-export async function landingBase(git: Git, target: string): Promise<LandingBase> {
-  const { own, landed } = await targetRefs(git, target)
+/** Where the next one lands: on all that landed and all that the user has committed on the branch, as these were when they were looked at. */
+export async function landingBase(
+  git: Git,
+  target: string,
+  { own, landed }: { readonly own: string; readonly landed: string | undefined },
+): Promise<LandingBase> {
   if (landed === undefined || (await isAncestor(git, landed, own))) return { commit: own }
   if (await isAncestor(git, own, landed)) return { commit: landed }
   const { tree, conflicts } = await mergeCommits(git, own, landed)
@@ -129,13 +132,16 @@ export async function whyNoTarget(git: Git, target: string): Promise<string> {
   return ''
 }
 
-/** Of these commits, the ones that are neither in what landed on a branch nor in the branch itself. */
+/** Of these commits, the ones that are neither in what landed on a branch nor in the branch itself; `seen`: where these two stood. */
 export async function notLandedOn(
   git: Git,
   target: string,
   commits: readonly string[],
+  seen?: { readonly own: string; readonly landed: string | undefined },
 ): Promise<readonly string[]> {
-  const refs = await Promise.all((await landedPlaces(git, target)).map((ref) => readRef(git, ref)))
+  const places = (await landedPlaces(git, target)).slice(seen === undefined ? 0 : 2)
+  const known = seen === undefined ? [] : [seen.own, seen.landed]
+  const refs = [...known, ...(await Promise.all(places.map((ref) => readRef(git, ref))))]
   const lines = [...commits, ...refs.flatMap((hash) => (hash === undefined ? [] : [`^${hash}`]))]
   const { out, code } = await git.run(['rev-list', '--stdin'], {
     input: `${lines.join('\n')}\n`,
@@ -241,13 +247,13 @@ export async function moveLanded(
 }
 
 /**
- * The branch follows what landed, unless somebody has it checked out, rebases it, or has moved it: a local push refuses all of these,
+ * The branch follows what landed, and goes nowhere else, unless somebody has it checked out, rebases it, or has moved it: a local push refuses all of these,
  * where `update-ref` would leave a checkout that shows the landed work as deleted. Why it did not; empty where it did.
  */
-export async function carryHome(git: Git, target: string, from?: string): Promise<string> {
-  const [ref, landed] = [`refs/heads/${target}`, await readRef(git, landedRef(target))]
+export async function carryHome(git: Git, target: string, landed: string, from?: string): Promise<string> {
+  const ref = `refs/heads/${target}`
   const own = await readRef(git, ref)
-  if (landed === undefined || own === landed) return ''
+  if (own === landed) return ''
   const refusal = await whyNoTarget(git, target)
   if (own === undefined || refusal !== '') return refusal
   if (from !== undefined && own !== from) return `${target} was moved meanwhile`

@@ -35,14 +35,16 @@ async function readOne(store: Store, by: Watched, n: number): Promise<Ledger> {
   return { ...readTold(told, by), commands }
 }
 
-/** Whether an attempt of this change that is not settled yet has put this ref there. */
-export function hasWritten(git: Git, change: string, ref: string, to: string): boolean {
+/** Whether an attempt of this change that is not settled yet has put this ref of the queue's there, or deleted it: told before git shows it. */
+export function hasWritten(git: Git, change: string, ref: string, to: string | undefined): boolean {
   const watches = join(checkpointFolder(git.gitCommonDir, change), 'watch')
   const names = ifThereNow(() => readdirSync(watches)) ?? []
   return names.some((name) => {
     const lines = ifThereNow(() => readNow(join(watches, name, 'ledger'), 'latin1'))?.split('\n') ?? []
-    const { writes } = readTold(lines.slice(0, -1).map(textOf), 'agent')
-    return writes.some((write) => write.ref === ref && write.to === to)
+    return lines.slice(0, -1).some((line) => {
+      const [kind, , , next = '', ...name] = textOf(line).split(' ')
+      return kind === 'will' && value(next) === to && name.join(' ') === ref
+    })
   })
 }
 

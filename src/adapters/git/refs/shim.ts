@@ -65,6 +65,8 @@ told() {
       echo "wrote $tree $old $new $ref"
       continue
     fi
+    # Before git shows it: the merge queue may look at any moment.
+    case $ref in refs/ralph-landed/*) echo "will $tree $old $new $ref" ;; esac
     case $old:$ref in
     *[!0]*:* | *:refs/remotes/*) ;;
     *:refs/*) unknown="$unknown$ref $ref

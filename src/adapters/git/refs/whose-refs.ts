@@ -1,7 +1,7 @@
 // Refs after an attempt, sorted by whose change it is: the agent's and the gates' go back, everybody else's stay as they are.
 import { firstNames } from '../../../core/first-names.ts'
 import { once } from '../../../core/once.ts'
-import { leftBeside, ownerOfRef, wasMadeAgain, type Ledger } from '../../../core/ownership.ts'
+import { deletedBeside, leftBeside, ownerOfRef, wasMadeAgain, type Ledger } from '../../../core/ownership.ts'
 import { shellWord } from '../../../core/shell-word.ts'
 import { aliasWords, planAliases, withoutAliases, type AliasChange, type AliasPlan } from './aliases.ts'
 import { lstatNow } from '../tree/files.ts'
@@ -65,15 +65,21 @@ export function planRefs(
       ? [{ name, from, to }]
       : []
   })
+  const deleted = written.flatMap((name) =>
+    goingTo({ name }, deletedBeside({ name, before: snapshot.refs[name], now: now[name] }, ledger)),
+  )
   return {
     own: {
       // One that somebody else made meanwhile goes back to where they left it, like one that was there.
       moved: [...changes.moved, ...changes.created, ...back]
         .filter(({ name }) => claimed(name).isOwn)
         .flatMap((each) => goingTo(each, claimed(each.name).found)),
-      deleted: changes.deleted
-        .filter(({ name }) => claimed(name).isOwn)
-        .flatMap((each) => goingTo(each, claimed(each.name).found)),
+      deleted: [
+        ...changes.deleted
+          .filter(({ name }) => claimed(name).isOwn)
+          .flatMap((each) => goingTo(each, claimed(each.name).found)),
+        ...deleted,
+      ],
       created: changes.created.filter(({ name }) => claimed(name).isOwn && claimed(name).found === undefined),
     },
     others: {
