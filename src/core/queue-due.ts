@@ -218,13 +218,13 @@ export function byHand(
   } = {},
 ): string {
   const files = `${paths.join(', ') || 'what is wrong'} in ${folder ?? `a checkout of ralph/${change}`}`
-  const git = `git ${folder === undefined ? '' : `-C ${folder} `}`
-  // Whatever else is changed there is not of the merge; `git add` refuses all of them where one is deleted already.
-  const stage = `update-index --add --remove -- ${paths.map(shellWord).join(' ')}`
   return [
-    `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'}${isWhole ? ' (or leave it, if it is right as it is)' : ''}. The first command shows the markers that are left; when there are none, type the others:`,
-    `${git}grep -n "^<<<<<<<"`,
-    `${git}${stage} && ${git}commit --allow-empty -m "Both sides"`,
+    `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'}${isWhole ? ' (or leave it, if it is right as it is)' : ''}. Then type these lines; git grep shows the markers that are left, there must be none:`,
+    ...(folder === undefined ? [] : [`cd ${folder}`]),
+    'git grep -n "^<<<<<<<"',
+    // Whatever else is changed there is not of the merge; `git add` refuses all of them where one is deleted already.
+    `git update-index --add --remove -- ${paths.map(shellWord).join(' ')} &&`,
+    'git commit --allow-empty -m "Both sides"',
     again,
   ].join('\n  ')
 }

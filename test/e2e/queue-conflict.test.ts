@@ -165,10 +165,12 @@ echo "of d" > shared.txt\n`,
     text
       .split('\n')
       .map((line) => line.replace(/^ *(next)? */, ''))
-      .filter((line) => line.startsWith('git ') || line === again)
+      .filter((line) => /^(?:git|cd) /.test(line) || line === again)
   const typed = [
-    `git -C ${tree} grep -n "^<<<<<<<"`,
-    `git -C ${tree} update-index --add --remove -- shared.txt && git -C ${tree} commit --allow-empty -m "Both sides"`,
+    `cd ${tree}`,
+    'git grep -n "^<<<<<<<"',
+    'git update-index --add --remove -- shared.txt &&',
+    'git commit --allow-empty -m "Both sides"',
   ]
   const refused = async (again: string): Promise<void> => {
     for (const words of [
@@ -223,7 +225,10 @@ echo "of d" > shared.txt\n`,
   for (const text of ['of d\n', 'of main\nof d\n']) {
     at.write('../repo-ralph-d/shared.txt', text)
     at.write('../repo-ralph-d/gate.sh', 'true # an edit that is not of the merge\n')
-    execFileSync('sh', ['-c', typed[1] ?? ''], { cwd: at.repo, env: at.env })
+    execFileSync('sh', ['-c', typed.filter((each) => !each.includes('grep')).join('\n')], {
+      cwd: at.repo,
+      env: at.env,
+    })
     expect(at.git('-C', tree, 'diff', 'HEAD', '--name-only')).toBe('gate.sh')
     at.git('-C', tree, 'restore', 'gate.sh')
     const before = at.git('for-each-ref')
@@ -231,7 +236,8 @@ echo "of d" > shared.txt\n`,
     expect([finish.code, finish.stderr]).toEqual([2, expect.stringContaining('ralph queue retry d')])
     expect(at.git('for-each-ref')).toBe(before)
   }
-  expect((await ralph(at, ['queue', 'retry', 'd'])).code).toBe(0)
+  // Where the pasted lines have led to.
+  expect((await ralph(at, ['queue', 'retry', 'd'], { cwd: tree })).code).toBe(0)
   const landed = await ralph(at, ['up', ...at.args])
   expect([landed.code, landed.stderr]).toEqual([0, ''])
   expect(at.git('show', 'refs/ralph-landed/main:shared.txt')).toBe('of main\nof d')

@@ -153,7 +153,7 @@ function aboutLines(screen: QueueScreen, { size, nowMs }: World): readonly Line[
   return [
     ...halted,
     ...wrapped(own, line('   ')),
-    ...(row?.hint ?? '').split('\n').flatMap((text) => wrapped(text, line('   '))),
+    ...(row === undefined ? [] : wrapped(shortHint(row), line('   '))),
     ...(report.alive || report.take === undefined
       ? []
       : wrapped(`${report.take}: ${report.target} is updated to what has landed`, line('   '))),
@@ -161,6 +161,11 @@ function aboutLines(screen: QueueScreen, { size, nowMs }: World): readonly Line[
       ? []
       : wrapped('It is not running now; continue with: ralph up', line('   '))),
   ].slice(0, Math.max(2, Math.floor(size.rows / 3)))
+}
+
+/** Lines to type have no room here, and cannot be copied from a frame. */
+function shortHint({ change, hint }: QueueRow): string {
+  return hint.includes('\n') ? `What to type: ralph status ${change}` : hint
 }
 
 function footLine(screen: QueueScreen, columns: number, says: string, hasList: boolean): Line {

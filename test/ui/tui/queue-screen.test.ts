@@ -93,6 +93,18 @@ describe('the queue on its screen', () => {
     },
   )
 
+  test.each([60, 80])(
+    'F13: at %i columns lines to type give way to the command that prints them, in one piece',
+    (columns) => {
+      const hint = `Edit a.txt. Then type these lines:\n  cd /${'long/'.repeat(20)}\n  git grep -n x\n  ralph queue retry a`
+      const entries = [row('add-two-factor', { ...ran, state: 'parked', why: 'it fails', hint })]
+      const loaded = { what: 'queue', report: { ...report, entries } } as const
+      const text = new Player({ at: 'queue' }, { columns, rows: 24 }).hear({ type: 'loaded', loaded }).text()
+      expect(text).toContain('What to type: ralph status add-two-factor')
+      expect(text).not.toMatch(/long\/|git grep/)
+    },
+  )
+
   test('F10: while the gates of a landing run, its state and the counts say testing', () => {
     const entries = [row('add-login', { ...ran, state: 'gating' })]
     const loaded = { what: 'queue', report: { ...report, entries } } as const
