@@ -1,11 +1,11 @@
 // Tells a folder from another one that stands in its place.
-import { statSync, type BigIntStats } from 'node:fs'
+import { fstatSync, statSync, type BigIntStats } from 'node:fs'
 
-/** What is known of this folder; answers whether the one that stands there now is another. */
-export function folderWatch(folder: string): () => boolean {
+/** What is known of this folder; answers whether the one that stands there now, or that is open, is another. */
+export function folderWatch(folder: string): (open?: number) => boolean {
   const known = statsOf(folder)
-  return () => {
-    const now = statsOf(folder)
+  return (open) => {
+    const now = open === undefined ? statsOf(folder) : fstatSync(open, { bigint: true })
     if (known === undefined || now === undefined) return false
     if (known.dev !== now.dev || known.ino !== now.ino) return true
     // The number of one that is gone is given again.

@@ -30,29 +30,40 @@ export async function openStateFile(
   const { foreign, note } = await takeOver(path, archiveDir, changeId)
   let wasWritten = false
   const folder = dirname(path)
+  const tree = dirname(folder)
   let real = await realpath(folder).catch(() => undefined)
-  const isReplaced = folderWatch(dirname(folder))
+  const isReplaced = folderWatch(tree)
   const wasLink = (await lstat(folder).catch(() => undefined))?.isSymbolicLink() === true
   const body = (state: StateFile): string => `${JSON.stringify({ ...foreign, ...state }, null, 2)}\n`
   const writeWhole = async (state: StateFile): Promise<void> => {
-    // Nor is one that somebody puts in the place of the loop's own written to.
-    if (isReplaced()) return
-    // A work tree that was deleted under the loop is not made again; only `.claude` itself may be missing.
-    const stats = await lstat(folder).catch(() => undefined)
-    // A link of the user's own is theirs; one that comes later would have ralph write where it leads to.
-    if (stats !== undefined && !stats.isDirectory() && !(wasLink && isFolder(folder))) {
-      const backup = `${folder}.backup-${Date.now()}`
-      await rename(folder, backup)
-      tell(`${folder}, the folder of ralph's state file, was replaced by a file; that is kept as ${backup}`)
+    // A work tree that was deleted under the loop is not made again.
+    const held = openSync(tree, constants.O_RDONLY | constants.O_DIRECTORY)
+    try {
+      // Nor is one that somebody puts in the place of the loop's own written to.
+      if (!isReplaced(held)) await writeInto(placeOf(held, tree), state)
+    } finally {
+      closeSync(held)
     }
-    if (!existsSync(folder)) await mkdir(folder)
+  }
+  const writeInto = async (inTree: string, state: StateFile): Promise<void> => {
+    const own = join(inTree, basename(folder))
+    const stats = await lstat(own).catch(() => undefined)
+    // A link of the user's own is theirs; one that comes later would have ralph write where it leads to.
+    if (stats !== undefined && !stats.isDirectory() && !(wasLink && isFolder(own))) {
+      const end = `.backup-${Date.now()}`
+      await rename(own, `${own}${end}`)
+      tell(
+        `${folder}, the folder of ralph's state file, was replaced by a file; that is kept as ${folder}${end}`,
+      )
+    }
+    if (!existsSync(own)) await mkdir(own)
     // In this very folder, whatever comes in its place meanwhile.
     const held = openSync(
-      wasLink ? await realpath(folder) : folder,
+      wasLink ? await realpath(own) : own,
       constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW,
     )
     try {
-      const place = existsSync('/proc/self/fd') ? `/proc/self/fd/${held}` : folder
+      const place = placeOf(held, own)
       const now = await realpath(place)
       // A link of the user's leads elsewhere now: what lies there is not ralph's to write over.
       if (real !== undefined && now !== real) {
@@ -83,7 +94,7 @@ export async function openStateFile(
               !['EACCES', 'EEXIST', 'ENOENT', 'ELOOP', 'ENOTDIR', 'EISDIR'].includes(code)
             )
               throw error
-            if (code === 'EACCES') await openFolders([dirname(folder), folder])
+            if (code === 'EACCES') await openFolders([tree, folder])
           }
         wasWritten = true
       },
@@ -93,6 +104,11 @@ export async function openStateFile(
       },
     },
   }
+}
+
+/** What is open, whatever stands at its path by now. */
+function placeOf(held: number, path: string): string {
+  return existsSync('/proc/self/fd') ? `/proc/self/fd/${held}` : path
 }
 
 function isFolder(path: string): boolean {

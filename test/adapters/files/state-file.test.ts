@@ -1,8 +1,10 @@
 import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, mkdtemp, readFile, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { setImmediate } from 'node:timers/promises'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openStateFile } from '../../../src/adapters/files/state-file.ts'
 import { readStateFile } from '../../../src/adapters/files/state-reader.ts'
 import { stateFileSchema } from '../../../src/core/state-file.ts'
@@ -29,15 +31,37 @@ describe('state file', () => {
     await writeFile(join(outside, 'loop-state.json'), 'of the user\n')
     const { writer } = await openStateFile(path, archive, 'demo')
     await writer.write(state)
-    const swap = 'while :; do rm -rf .claude; ln -sT ../outside .claude; rm -f .claude; mkdir .claude; done'
+    const swap =
+      'while [ ! -e ../enough ]; do rm -rf .claude; ln -sT ../outside .claude; rm -f .claude; mkdir .claude; done'
     const agent = spawn('sh', ['-c', swap], { cwd: join(root, 'tree'), stdio: 'ignore' })
-    onTestFinished(() => void agent.kill('SIGKILL'))
-    for (let n = 0; n < 1_000; n++)
+    const ended = once(agent, 'exit')
+    try {
+      for (let n = 0; n < 1_000; n++)
+        await writer.write(state).catch((error: NodeJS.ErrnoException) => {
+          expect(error.code).toMatch(/^E[A-Z]+$/)
+        })
+    } finally {
+      await writeFile(join(root, 'enough'), '')
+      await ended
+    }
+    expect(await readdir(outside)).toEqual(['loop-state.json'])
+    expect(await readFile(join(outside, 'loop-state.json'), 'utf8')).toBe('of the user\n')
+  })
+
+  test('R14: a folder that comes and goes in place of the work tree: nothing is written into it', async () => {
+    const { writer } = await openStateFile(path, archive, 'demo')
+    await writer.write(state)
+    const swap =
+      'for i in $(seq 400); do rm -rf tree/.claude; mv tree away; mkdir tree; rmdir tree || exit 1; mv away tree; done'
+    const user = spawn('sh', ['-c', swap], { cwd: root, stdio: 'ignore' })
+    const ended = once(user, 'exit')
+    while (user.exitCode === null) {
       await writer.write(state).catch((error: NodeJS.ErrnoException) => {
         expect(error.code).toMatch(/^E[A-Z]+$/)
       })
-    expect(await readdir(outside)).toEqual(['loop-state.json'])
-    expect(await readFile(join(outside, 'loop-state.json'), 'utf8')).toBe('of the user\n')
+      await setImmediate()
+    }
+    expect(await ended).toEqual([0, null])
   })
 
   test('S004-state-file-schema: every required field is there from the first write, mode 0644', async () => {
