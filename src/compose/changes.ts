@@ -18,24 +18,28 @@ import { requireRun } from './choose.ts'
 import { damagedStatus } from './damage.ts'
 import { storiesNow } from './plan-now.ts'
 import { findRootOf } from './root.ts'
-import { hasDied, isDead, isRunning, knownRun, pathsOf } from './site.ts'
+import { hasDied, isDead, isRunning, knownRun, pathsOf, runNames } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { landedHere, parkedHere } from './whereabouts.ts'
 
 export async function listAll(site: Site): Promise<ChangeList> {
-  const root = await findRootOf(site)
-  const changes = await listChanges(root, site.env)
+  const root = await findRootOf(site).catch(ifNoPlans)
+  const changes = root instanceof RalphError ? [] : await listChanges(root, site.env)
+  const away = await plansAway(site, new Set(changes.map(({ name }) => name)))
+  if (root instanceof RalphError && away.length === 0) throw root
   const branch = headRef(site.git)?.replace(/^refs\/heads\//, '')
   return {
     // With reftable the file names none.
     ...(branch !== undefined && branch !== '.invalid' && { checked_out: branch }),
     changes: await Promise.all(
-      changes.map(async ({ problem, ...summary }) => {
+      [...changes, ...away].map(async ({ problem, ...summary }) => {
         const { status, unknown, done, branch, ...now } = await statusOf(site, summary.name)
         const problems = [problem, unknown].filter((each) => each !== '')
         // Of one that cannot be read nobody knows.
         const edited =
-          problem === '' ? await ifThere(stat(join(changeDirOf(root, summary.name), 'tasks.md'))) : undefined
+          problem === '' && !(root instanceof RalphError)
+            ? await ifThere(stat(join(changeDirOf(root, summary.name), 'tasks.md')))
+            : undefined
         return {
           ...summary,
           status,
@@ -48,6 +52,49 @@ export async function listAll(site: Site): Promise<ChangeList> {
       }),
     ),
   }
+}
+
+/** There may still be runs whose plans are on their branches. */
+function ifNoPlans(error: unknown): RalphError {
+  if (error instanceof RalphError && error.code === 'openspec_missing') return error
+  throw error
+}
+
+type Summary = Awaited<ReturnType<typeof listChanges>>[number] & Pick<Listed, 'plan_on'>
+
+/** A plan that was not committed before its loop is on the loop's branch alone: elsewhere the change would look lost. */
+async function plansAway(site: Site, here: ReadonlySet<string>): Promise<readonly Summary[]> {
+  const names = runNames(site).filter((name) => !here.has(name))
+  const found = await Promise.all(
+    names.map(async (name): Promise<Summary[]> => {
+      const run = await knownRun(site, name).catch(() => undefined)
+      const branch = run === undefined ? undefined : await planAway(site, run)
+      if (run === undefined || branch === undefined) return []
+      const { stories } = run.state
+      const sum = (count: (story: (typeof stories)[number]) => number): number =>
+        stories.reduce((total, story) => total + count(story), 0)
+      const summary = {
+        name,
+        title: name,
+        stories_done: 0,
+        stories_total: stories.length,
+        stories_open: sum(({ status }) => (status === 'open' ? 1 : 0)),
+        tasks_done: sum((story) => story.tasks_done),
+        tasks_total: sum((story) => story.tasks_total),
+        problem: '',
+      }
+      return [{ ...summary, plan_on: branch }]
+    }),
+  )
+  return found.flat()
+}
+
+/** The branch that has the plan of a change which this checkout has not; undefined where its work is here, or its branch gone. */
+async function planAway(site: Site, run: KnownRun): Promise<string | undefined> {
+  const branch = run.state.phase === 'idle' ? undefined : await branchElsewhere(site, run)
+  if (branch === undefined || (await landedHere(site, run))?.is_pulled) return undefined
+  const asked = ['merge-base', '--is-ancestor', `refs/heads/${branch}`, 'HEAD']
+  return (await site.git.run(asked, { accept: [1, 128] })).code === 0 ? undefined : branch
 }
 
 type Listed = ChangeList['changes'][number]
@@ -104,8 +151,20 @@ async function branchElsewhere({ git }: Site, { state }: KnownRun): Promise<stri
 
 export async function showOne(site: Site, change: string | undefined): Promise<ChangeDetail> {
   const { showChange } = await import('../adapters/openspec/show.ts')
-  const root = await findRootOf(site)
-  return showChange(root, await resolveChange(root, change, site.env), site.env, site.git.worktree)
+  try {
+    const root = await findRootOf(site)
+    const name = await resolveChange(root, change, site.env)
+    return await showChange(root, name, site.env, site.git.worktree)
+  } catch (error) {
+    const isMissing =
+      error instanceof RalphError && ['change_not_found', 'openspec_missing'].includes(error.code)
+    const known = change !== undefined && runNames(site).includes(change)
+    const branch = isMissing && known ? await planAway(site, await knownRun(site, change)) : undefined
+    if (branch === undefined) throw error
+    throw new RalphError('change_not_found', `The plan of ${change} is on ${branch}, not in this checkout.`, {
+      hint: `See it: git switch ${branch}\nBring it here, with its work: ralph finish ${change} --cleanup`,
+    })
+  }
 }
 
 export async function promptFor(

@@ -203,8 +203,13 @@ export async function knownRuns(
   site: Site,
   known: Knowing = (change) => knownRun(site, change),
 ): Promise<readonly KnownRun[]> {
-  const runs = await Promise.all(namesIn(changesDir(site.git.gitCommonDir)).map(known))
+  const runs = await Promise.all(runNames(site).map(known))
   return runs.filter(isKnown).sort((a, b) => b.state.updatedAt.localeCompare(a.state.updatedAt))
+}
+
+/** Of every change that ever ran here, read or not. */
+export function runNames(site: Site): readonly string[] {
+  return namesIn(changesDir(site.git.gitCommonDir))
 }
 
 function namesIn(folder: string): readonly string[] {

@@ -329,6 +329,8 @@ export interface ChangeList {
     readonly status: LoopStatus | ''
     /** Where its loop has got further, or less far, than the plan in this checkout says. */
     readonly loop_stories_done?: number
+    /** The branch that has its plan, where this checkout does not. */
+    readonly plan_on?: string
     /** The branch that has the work of its loop, where this checkout does not. */
     readonly loop_branch?: string
     /** Where the merge queue has brought all of it. */

@@ -621,3 +621,29 @@ test('finish in a pipe names the run and what can be typed, and each of it works
   expect((await ralph(at, (typed[1] ?? '').split(' ').slice(1))).code).toBe(0)
   expect(at.git('show', '--stat', 'main')).toContain('story-1.txt')
 })
+
+test('a plan that was not committed before its loop: elsewhere list, bare ralph and show say which branch has it, until the work is here', async () => {
+  const at = scratch({ tasks: '' })
+  at.git('rm', '-rq', 'openspec')
+  at.git('commit', '-qm', 'no plan')
+  at.write('openspec/changes/demo/tasks.md', tasksOf(2))
+  expect((await loop(at, goodAgent, '--on-complete', 'keep')).code).toBe(0)
+  at.git('switch', '-q', 'main')
+  expect(existsSync(join(at.repo, 'openspec'))).toBe(false)
+  for (const words of [['list'], ['--no-tui']]) {
+    const { stdout, code } = await ralph(at, words)
+    expect([code, stdout]).toEqual([0, expect.stringMatching(/demo +2\/2 +4\/4 +✓ done on ralph\/demo\n/)])
+    expect(stdout).toContain('demo: plan and work are on ralph/demo, not in this checkout')
+    expect(stdout).not.toContain('ralph loop demo')
+  }
+  const show = await ralph(at, ['show', 'demo'])
+  expect([show.code, show.stderr]).toEqual([
+    2,
+    expect.stringContaining('The plan of demo is on ralph/demo') as string,
+  ])
+  type(at, 'git merge -q ralph/demo')
+  expect((await ralph(at, ['list'])).stdout).not.toContain('not in this checkout')
+  at.git('rm', '-rq', 'openspec')
+  at.git('commit', '-qm', 'archived')
+  expect((await ralph(at, ['list'])).stdout).not.toContain('demo')
+})

@@ -109,6 +109,7 @@ export const changesSchema = z.looseObject({
       status: z.string().describe('of its loop; empty where none ever ran'),
       loop_stories_done: count.optional(),
       loop_branch: z.string().optional(),
+      plan_on: z.string().optional(),
       parked: z.looseObject({ why: z.string(), hint: z.string() }).optional(),
       landed: z.looseObject({ target: z.string(), commit: z.string(), is_pulled: z.boolean() }).optional(),
       waiting_for: z.string().optional(),

@@ -34,14 +34,21 @@ export function listText({ changes }: ChangeList, sheet: Sheet): string {
       loop_branch: branch,
       landed,
       parked,
+      plan_on: away,
     }) =>
-      done === undefined || landed !== undefined || parked !== undefined
-        ? []
-        : noted(
-            `${oneLine(name)}: its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}, this checkout ${String(here)}: ralph status ${oneLine(name)}`,
+      away !== undefined
+        ? noted(
+            `${oneLine(name)}: plan and work are on ${oneLine(away)}, not in this checkout: ralph status ${oneLine(name)}`,
             sheet,
             paint.dim,
-          ),
+          )
+        : done === undefined || landed !== undefined || parked !== undefined
+          ? []
+          : noted(
+              `${oneLine(name)}: its loop has ${String(done)}/${String(total)} stories${branch === undefined ? '' : ` on ${oneLine(branch)}`}, this checkout ${String(here)}: ralph status ${oneLine(name)}`,
+              sheet,
+              paint.dim,
+            ),
   )
   return [
     table(headings, isTitled ? rows : rows.map((row) => row.slice(0, -1)), paint, columns),
@@ -141,7 +148,7 @@ function nextSteps({ changes, checked_out: here }: ChangeList): readonly (readon
     ({ status, parked }) =>
       parked === undefined && (status === 'stuck' || status === 'stalled' || status === 'stopped'),
   )
-  const open = changes.find((change) => stateOf(change)[0] === 'open')
+  const open = changes.find((change) => stateOf(change)[0] === 'open' && change.plan_on === undefined)
   // Its work is on the branch of its loop, here or elsewhere.
   const waiting = changes.find(
     (change) =>
