@@ -21,9 +21,9 @@ import { provenBy } from '../engine/queue-base.ts'
 import { gateFound } from './beforehand.ts'
 import { storiesNow } from './plan-now.ts'
 import { hasLanded, isPlannedAgain, loopFacts, lowDisk, openChanges } from './queue-facts.ts'
+import { startWords } from './queue-start.ts'
 import { queueNow, withBodies } from './queue-state.ts'
 import { findRootOf } from './root.ts'
-import { refuseUnmeasured } from './settings.ts'
 import { knownRun } from './site.ts'
 import type { Site } from './site.ts'
 
@@ -72,7 +72,6 @@ export async function planUp(site: Site, request: UpWish): Promise<Plan> {
     return archived.includes(change) || (await hasLanded(site, change, target))
   }
   const after = await dependencies(site, names, open, request.after, known, isThere)
-  if (names.length > 0) await refuseUnmeasured(request.agents, site.env)
   const asked = (state: QueueState): readonly QueueBody[] =>
     names.flatMap((change): QueueBody[] => {
       const entry = state.entries.find((each) => each.change === change)
@@ -195,6 +194,7 @@ export async function dryUp(site: Site, request: UpWish): Promise<UpPlan> {
     jobs,
     land: lands ? land : 'no',
     gates: request.gates,
+    ...(await startWords(site, request, state)),
     ...(offered !== undefined && { gate_offered: offered }),
     ...(uncommitted !== undefined && { uncommitted }),
     changes: await Promise.all(

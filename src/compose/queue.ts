@@ -31,8 +31,10 @@ import type { Queue, QueueReader } from '../engine/queue.ts'
 import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
 import { sayDone, sayRefused } from './control.ts'
 import { cagingOf } from './cage.ts'
+import { refuseMissingGates } from './gate-programs.ts'
 import { landingMark, landingOf } from './landing.ts'
-import { gitSays, isKept, queueNow } from './queue-state.ts'
+import { refuseStart } from './queue-start.ts'
+import { gitSays, isKept, queueNow, withBodies } from './queue-state.ts'
 import { refuseConflict, refuseUnlanded } from './queue-entry.ts'
 import { hasLanded, isPlannedAgain, loopFacts, lowDisk, openChanges } from './queue-facts.ts'
 import {
@@ -52,7 +54,8 @@ import { stopLoop } from './stop.ts'
 
 /** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
 export async function up(site: Site, request: UpRequest): Promise<number> {
-  const { opening } = await planUp(site, request)
+  const { before, opening } = await planUp(site, request)
+  await refuseStart(site, request, withBodies(before, opening(before)))
   return await withQueue(site, request, async (queue, landing) => {
     for (const body of opening(queue.state)) queue.tell(body)
     try {
@@ -76,6 +79,7 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
   const target = await targetFor(site, request.into)
   if (await hasLanded(site, change, target)) return 0
   if (request.into !== undefined) refuseElsewhere(await queueNow(site.git), [change], target)
+  await refuseMissingGates(request.gates, { cwd: site.git.worktree, env: site.env })
   return await withQueue(site, request, async (queue, landing) => {
     const asked: readonly QueueBody[] = [
       { type: 'entry.added', change, after: [], target, gates: [...request.gates] },

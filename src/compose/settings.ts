@@ -107,7 +107,10 @@ export function strangeStories(
 }
 
 /** Of the named ones those that can run, in their order; else the first that is installed. */
-function chooseAgents(config: Pick<Config, 'agent' | 'agent_command'>, env: NodeJS.ProcessEnv): string[] {
+export function chooseAgents(
+  config: Pick<Config, 'agent' | 'agent_command'>,
+  env: NodeJS.ProcessEnv,
+): string[] {
   const named = config.agent
   if (config.agent_command !== undefined && named === undefined) return ['command']
   const installed: readonly string[] = installedAgents(env)
@@ -118,14 +121,14 @@ function chooseAgents(config: Pick<Config, 'agent' | 'agent_command'>, env: Node
       'agent_missing',
       'None of the coding agents claude, codex, opencode and gemini is on PATH.',
       {
-        hint: 'Install one, or name any program: ralph loop --agent-command "my-agent". To see the loop at work without one: --agent demo.',
+        hint: 'Install one, or name any program: --agent-command "my-agent". To see the loop at work without one: --agent demo.',
       },
     )
   }
   const needsCommand = named.find((agent) => agent === 'command' || agent === 'acp')
   if (needsCommand !== undefined && config.agent_command === undefined) {
     throw new RalphError('usage', `--agent ${needsCommand} needs --agent-command CMD: the program to run.`, {
-      hint: `For example: ralph loop --agent ${needsCommand} --agent-command "gemini --acp"`,
+      hint: `For example: --agent ${needsCommand} --agent-command "gemini --acp"`,
     })
   }
   const there = new Set<string>(['command', 'acp', 'demo', ...installed])

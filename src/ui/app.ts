@@ -161,8 +161,20 @@ export interface UpWish {
   readonly gateTimeoutMs: number
   /** As typed, for each loop. */
   readonly flags: RawFlags
-  /** Whose costs a budget has to measure. */
-  readonly agents: Pick<Config, 'agent' | 'agent_command' | 'model' | 'stories' | 'max_cost'>
+  /** Who works in each loop that begins, and how long. */
+  readonly agents: Pick<
+    Config,
+    | 'agent'
+    | 'agent_command'
+    | 'agent_env'
+    | 'no_api_key'
+    | 'model'
+    | 'stories'
+    | 'max_cost'
+    | 'max_tokens'
+    | 'max_retries'
+    | 'max_iterations'
+  >
   /** What gates, set-up and the like are kept in, and how much they may take. */
   readonly kept: Pick<
     Config,
@@ -208,6 +220,18 @@ export interface UpPlan {
   readonly gate_offered?: string
   /** Those whose plan is not committed: it lands with the work. */
   readonly uncommitted?: readonly string[]
+  /** Of the loops that would begin; empty where none is installed. */
+  readonly agents: readonly string[]
+  readonly agent_program?: string
+  readonly billing: Readonly<Record<string, string>>
+  readonly limits: {
+    readonly max_retries: number
+    readonly max_iterations?: number
+    readonly max_tokens?: number
+    readonly max_cost_usd?: number
+  }
+  /** Why it would be refused now; absent where it would not. */
+  readonly refused?: { readonly message: string; readonly hint: string; readonly exit_code: number }
   /** In their order, those that have landed left out. */
   readonly changes: readonly {
     readonly change: string

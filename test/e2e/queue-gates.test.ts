@@ -78,3 +78,45 @@ it('I4: what has landed is not merged a second time, though it was taken out of 
     { state: 'landed', landed: at.git('rev-parse', 'main~1') },
   ])
 })
+
+it('up is refused as a loop is, once and before anything is queued: no agent is exit 6, a mistyped gate or agent exit 2; the dry run says it with the agent, the gates and the limits, and a mistyped gate sticks to no change', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  const [, agent = '', , gate = ''] = at.args
+  const bare = { env: { PATH: '/usr/bin:/bin' } }
+  const cases = [
+    {
+      words: [],
+      options: bare,
+      code: 6,
+      said: 'None of the coding agents claude, codex, opencode and gemini is on PATH.',
+    },
+    {
+      words: ['--agent-command', agent, '--verify', 'nosuch'],
+      code: 2,
+      said: 'there is no program nosuch on PATH.',
+    },
+    {
+      words: ['--agent-command', 'nosuch-agent'],
+      code: 2,
+      said: 'there is no program nosuch-agent on PATH.',
+    },
+  ]
+  for (const { words, options, code, said } of cases) {
+    const plan = await ralph(at, ['up', '--dry-run', ...words], options)
+    expect([plan.code, plan.stdout]).toEqual([code, expect.stringMatching(/A start would be refused now:/)])
+    expect(plan.stdout.replaceAll(/\s+/g, ' ')).toContain(said)
+    const refused = await ralph(at, ['up', ...words], options)
+    const alone = await ralph(at, ['loop', 'a', ...words], options)
+    expect([refused.code, refused.stdout, refused.stderr]).toEqual([code, '', alone.stderr])
+    expect(refused.stderr).toContain(said)
+    expect((await report(at)).entries).toEqual([])
+  }
+  const later = await ralph(at, ['up', '--no-land', ...at.args])
+  expect([later.code, later.stdout]).toEqual([0, expect.stringContaining(`; gates: ${gate}\n`)])
+  const land = await ralph(at, ['land', 'a', '--verify', 'nosuch'])
+  expect([land.code, land.stderr]).toEqual([
+    2,
+    expect.stringContaining('there is no program nosuch on PATH.'),
+  ])
+  expect((await report(at)).entries.map(({ state }) => state)).toEqual(['done', 'done'])
+})

@@ -69,6 +69,10 @@ it('up --dry-run says what would run, in which order, with which gates, into whi
     jobs: 1,
     land: 'squash',
     gates: ['sh gate.sh'],
+    agents: ['command'],
+    agent_program: 'agent.sh',
+    billing: {},
+    limits: { max_retries: 0 },
     changes: [
       { change: 'd', does: 'land', why: '', after: [], ...own, stories_done: 2, stories_total: 2 },
       { change: 'a', does: 'resume', why: '', after: [], ...own, ...open },
@@ -79,7 +83,7 @@ it('up --dry-run says what would run, in which order, with which gates, into whi
   const text = await ralph(at, asked)
   expect([text.code, text.stderr]).toEqual([0, ''])
   expect(text.stdout).toMatch(
-    /What ralph up would do[^]*into +main[^]*gates +sh gate\.sh[^]*d +2\/2 +lands[^]*a +0\/2 +is resumed[^]*c +0\/2 +b +waits for b/,
+    /What ralph up would do[^]*into +main[^]*agent +agent\.sh[^]*gates +sh gate\.sh\n +limits +1 attempt for each story\n[^]*d +2\/2 +lands[^]*a +0\/2 +is resumed[^]*c +0\/2 +b +waits for b/,
   )
   for (const wrong of [
     ['nope'],

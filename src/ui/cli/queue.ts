@@ -63,6 +63,7 @@ export async function runUp(
     const plan = await app.observe.upPlan(wish)
     const text = async (sheet: Sheet): Promise<string> =>
       (await import('../print/up-plan.ts')).upPlanText(plan, sheet)
+    if (plan.refused !== undefined) context.exitWith(plan.refused.exit_code)
     return respond(context, config.json, () => plan, text)
   }
   const stop = new AbortController()
@@ -198,7 +199,6 @@ function reasonIn(said: string): string {
       .replaceAll(/([^.:;!?])\n {2}(?=[A-Z])/g, '$1. ')
       .replaceAll(/\s+/g, ' ')
       .replace(/^error: /, '')
-      .replaceAll('ralph loop --agent', 'ralph up --agent')
       .replace(/\.$/, '')
       .trim() || 'its loop did not begin'
   )

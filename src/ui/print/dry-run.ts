@@ -23,7 +23,7 @@ export function dryRunText(
   const facts: Fact[] = [
     ['stories', storyWords(plan)],
     ['where', whereWords(plan)],
-    ['agent', agentWords(plan)],
+    ['agent', isNothing ? 'none is needed' : agentWords(plan)],
     ['gates', gateWords(plan)],
     ...(isNothing
       ? []
@@ -38,15 +38,11 @@ export function dryRunText(
         ] as const)),
   ]
   const { refused } = plan
-  const said = (label: string, style: (text: string) => string, text: string): readonly string[] => {
-    const [first = '', ...rest] = entryLines({ indent: 4, text: `${label} ${oneLine(text)}` }, sheet)
-    return [first.slice(2).replace(label, () => style(label)), ...rest]
-  }
   const title = `${change}: what a start would do (nothing is started, nothing is changed)`
   return [
     ...entryLines({ text: title, style: paint.bold }, sheet),
     ...factLines(facts, page),
-    ...plan.warnings.flatMap((warning) => said('warning:', paint.yellow, warning)),
+    ...plan.warnings.flatMap((warning) => said('warning:', paint.yellow, warning, sheet)),
     ...(refused === undefined
       ? stepLines(
           isNothing
@@ -60,14 +56,26 @@ export function dryRunText(
           { indent: 2, column: 13 },
           sheet,
         )
-      : [
-          ...said('A start would be refused now:', paint.red, refused.message),
-          ...(refused.hint === '' ? [] : refused.hint.split('\n')).flatMap((line) =>
-            entryLines({ indent: 4, text: oneLine(line) }, sheet),
-          ),
-        ]),
+      : refusedLines(refused, sheet)),
     ...(withPrompts ? prompts(plan, paint) : []),
   ].join('\n')
+}
+
+function said(label: string, style: (text: string) => string, text: string, sheet: Sheet): readonly string[] {
+  const [first = '', ...rest] = entryLines({ indent: 4, text: `${label} ${oneLine(text)}` }, sheet)
+  return [first.slice(2).replace(label, () => style(label)), ...rest]
+}
+
+export function refusedLines(
+  { message, hint }: NonNullable<DryRun['refused']>,
+  sheet: Sheet,
+): readonly string[] {
+  return [
+    ...said('A start would be refused now:', sheet.paint.red, message, sheet),
+    ...(hint === '' ? [] : hint.split('\n')).flatMap((line) =>
+      entryLines({ indent: 4, text: oneLine(line) }, sheet),
+    ),
+  ]
 }
 
 const endings = {
@@ -101,8 +109,11 @@ function whereWords(plan: DryRun): string {
     : `${branch}, in ${oneLine(plan.worktree)}`
 }
 
-function agentWords({ agents, agent_program: program, billing, stories }: DryRun): string {
-  if (stories.length === 0) return 'none is needed'
+export function agentWords({
+  agents,
+  agent_program: program,
+  billing,
+}: Pick<DryRun, 'agents' | 'agent_program' | 'billing'>): string {
   if (agents.length === 0) return 'none is installed'
   const words = agents.map((agent) => {
     const pays = billing[agent]

@@ -1,12 +1,13 @@
 // What `ralph up` would do, as a table: which changes, in which order, what each waits for, and how they are checked.
 import type { UpPlan } from '../app.ts'
 import { gatelessWords } from './header.ts'
+import { agentWords, refusedLines } from './dry-run.ts'
 import { uncommittedWords } from './queue.ts'
 import { factLines } from './facts.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
 import { table } from './table.ts'
-import { oneLine } from './text.ts'
+import { oneLine, plural, tokens as tokenCount, usd } from './text.ts'
 
 const words: Readonly<Record<UpPlan['changes'][number]['does'], string>> = {
   run: 'begins',
@@ -24,10 +25,8 @@ const landings = {
   no: ', later: --no-land',
 } as const
 
-export function upPlanText(
-  { target, jobs, land, gates, gate_offered: offered, uncommitted, changes }: UpPlan,
-  sheet: Sheet,
-): string {
+export function upPlanText(plan: UpPlan, sheet: Sheet): string {
+  const { target, jobs, land, gates, gate_offered: offered, uncommitted, changes, refused } = plan
   const { paint, columns } = sheet
   const title = 'What ralph up would do (nothing is started, nothing is changed)'
   const isGateless = changes.every((each) => each.gates.length === 0)
@@ -60,7 +59,9 @@ export function upPlanText(
   const facts = [
     ['into', `${oneLine(target)}${landings[land]}`],
     ['at once', String(jobs)],
+    ['agent', agentWords(plan)],
     ['gates', proven],
+    ['limits', limitWords(plan.limits)],
   ] as const
   return [
     ...entryLines({ text: title, style: paint.bold }, sheet),
@@ -69,5 +70,20 @@ export function upPlanText(
       ? '  nothing would run: all have landed'
       : table(['change', 'stories', 'after', 'at first'], rows, paint, columns),
     ...uncommittedWords(uncommitted).flatMap((text) => entryLines({ text }, sheet)),
+    ...(refused === undefined ? [] : refusedLines(refused, sheet)),
   ].join('\n')
+}
+
+function limitWords({
+  max_retries: retries,
+  max_iterations: most,
+  max_tokens: tokens,
+  max_cost_usd: cost,
+}: UpPlan['limits']): string {
+  return [
+    `${plural(1 + retries, 'attempt')} for each story`,
+    ...(most === undefined ? [] : [`${String(most)} in each loop`]),
+    ...(tokens === undefined ? [] : [`${tokenCount(tokens)} tokens in each loop`]),
+    ...(cost === undefined ? [] : [`${usd(cost)} for all`]),
+  ].join(', ')
 }
