@@ -282,7 +282,7 @@ async function inThisTree<T>(
   n: number,
   work: (run: KnownRun) => Promise<T>,
 ): Promise<T> {
-  const aside = `Bring the attempt into a folder instead: ralph restore ${n} ${change} --to DIR`
+  const aside = `Bring the attempt into a folder instead: ralph restore ${n} ${change} --to ${shellWord(`${site.git.worktree}-${change}-${n}`)}`
   return openRun(site, change, { purpose: 'repair' }, async (held) => {
     if (needsRepair(held.run)) {
       throw new RalphError('repository_state', `The loop of ${change} died, and is not repaired yet.`, {

@@ -302,7 +302,7 @@ function settingsCheck(configured: LoadedConfig | RalphError): Check[] {
 
 /** What is set for it nobody knows: one fault is not counted twice. */
 function unchecked(name: string): Check {
-  return warning(name, 'not checked: the settings cannot be read', 'First mend what "settings" says.')
+  return warning(name, 'not checked: the settings cannot be read', 'First fix "settings" above.')
 }
 
 function settingsFix(detail: string): string {

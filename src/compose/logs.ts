@@ -99,11 +99,18 @@ function announce(
   })
 }
 
-/** Of the attempt that is named, else of the last one whose gates ran. */
+/** Of the attempt that is named, else of the one that a loop which came to nothing failed at, else of the last one whose gates ran. */
 async function writeGateLog(run: KnownRun, request: LogRequest): Promise<void> {
   const { iteration, write, stop } = request
   const asked = logsOf(run).filter(({ n }) => iteration === undefined || n === iteration)
-  for (const log of asked.toReversed()) {
+  const isOver = run.state.status === 'done' || isRunning(run)
+  const failed = new Set(
+    iteration === undefined && !isOver
+      ? run.state.iterations.filter(({ verdict }) => verdict === 'gate_failed').map(({ n }) => n)
+      : [],
+  )
+  const latest = asked.toReversed()
+  for (const log of [...latest.filter(({ n }) => failed.has(n)), ...latest]) {
     const path = gateLogIn(dirname(log.file), log.n)
     const found = await ifThere(stat(path))
     if (found?.isFile() !== true) continue

@@ -120,12 +120,12 @@ function faultyLine(text: string, error: unknown): string {
   const places = error instanceof Error && 'linePos' in error ? error.linePos : undefined
   const at: unknown = Array.isArray(places) ? places[0] : undefined
   if (typeof at !== 'object' || at === null || !('line' in at) || typeof at.line !== 'number')
-    return 'correct that line'
+    return 'fix that line'
   const above = text.split('\n').slice(0, at.line)
   const found = above.findLastIndex((line) => line.trim() !== '')
   return found < 0
-    ? 'correct that line'
-    : `correct line ${String(found + 1)}: ${above[found]?.trim().slice(0, 80) ?? ''}`
+    ? 'fix that line'
+    : `fix line ${String(found + 1)}: ${above[found]?.trim().slice(0, 80) ?? ''}`
 }
 
 async function settings(

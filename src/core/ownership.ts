@@ -384,7 +384,7 @@ export function ownerOfPath(
       evidence:
         (changedMs ?? 0) <= (absence.orphanUntilMs ?? 0)
           ? 'it changed while an agent that outlived the loop was at work'
-          : 'it changed within two seconds of the last sign of life of the loop',
+          : 'it changed in the moment in which the loop was killed',
       ...slight(changedMs),
     }
   const folder = folderMs === undefined ? 'ralph' : atWork(folderMs, absence)

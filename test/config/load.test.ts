@@ -175,7 +175,7 @@ describe('files', () => {
 
   it('of a YAML fault the line is named, where the parser stumbled only after it, too', async () => {
     await projectFile('max_retries: 1\nverify: [npm test\n\n')
-    expect((await refusal()).hint).toBe('correct line 2: verify: [npm test')
+    expect((await refusal()).hint).toBe('fix line 2: verify: [npm test')
   })
 
   it.each([

@@ -647,3 +647,34 @@ test('a plan that was not committed before its loop: elsewhere list, bare ralph 
   at.git('commit', '-qm', 'archived')
   expect((await ralph(at, ['list'])).stdout).not.toContain('demo')
 })
+
+test('27: logs --gate of a loop that came to nothing is the gate that failed, not one that passed since; why names no attempt that was made good', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  const gate = at.script(
+    'gate.sh',
+    '#!/bin/sh\n[ -f "$HOME/once" ] && { echo fine; exit; }\ntouch "$HOME/once"; echo broken; exit 1\n',
+  )
+  const end = await ralph(at, [
+    'loop',
+    'demo',
+    '--agent-command',
+    half,
+    '--verify',
+    gate,
+    '--max-retries',
+    '1',
+  ])
+  expect(end.code).toBe(3)
+  expect(
+    at
+      .state()
+      .iterations.map(({ verdict }) => verdict)
+      .slice(0, 2),
+  ).toEqual(['gate_failed', 'complete'])
+  const { stdout } = await ralph(at, ['logs', '--gate'])
+  expect([stdout.includes('broken'), stdout.includes('fine')]).toEqual([true, false])
+  expect((await ralph(at, ['logs', 'demo', '--gate', '2'])).stdout).toContain('fine')
+  const why = (await ralph(at, ['why'])).stdout
+  expect(why).toContain('ralph diff 4 demo')
+  expect(why).not.toMatch(/ralph (?:diff|logs) 1 demo/)
+})

@@ -390,7 +390,7 @@ describe('what happened', () => {
     const advised = [...stdout.matchAll(/ralph ((?:diff|logs|why) (?:\S+ )+?) /g)].map(([, words = '']) =>
       words.trim(),
     )
-    expect(advised).toEqual(['diff 3 demo', 'logs demo --gate', 'logs 3 demo', 'why demo --trace'])
+    expect(advised).toEqual(['diff 3 demo', 'logs demo --gate 3', 'logs 3 demo', 'why demo --trace'])
     for (const words of advised) expect((await ralph(at, words.split(' '))).code, words).toBe(0)
     for (const words of [
       ['demo', '--gate'],

@@ -206,7 +206,7 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
     ].map(([, n]) => n),
   )
   // The end names those of its run together, for a kill may have cut off what was said of one.
-  const isEnded = new RegExp(`undone +ralph attempts ${change} `).test(words)
+  const isEnded = new RegExp(`attempts +ralph attempts ${change} `).test(words)
   // A submodule keeps its own part of an attempt, and that is said with it.
   const inside = token.path.startsWith('sub/') ? ['-C', 'sub'] : []
   const kept = world.tryGit([...inside, 'for-each-ref', '--format=%(refname)', `refs/ralph/${change}`])

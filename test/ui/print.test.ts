@@ -269,7 +269,7 @@ describe('plain lines', () => {
     expect(out.match(/failed 2 times/g)).toHaveLength(1)
     expect(out).toContain('✕ stuck: story 1 "1 Model" failed 2 times\n  npm test failed (exit 1): login\n')
     expect(out).toContain('  Nothing was finished: you are back on main, with your files as they were.\n')
-    expect(out).toMatch(/see +npm test +passes on its own\?\n +ralph logs add-login --gate 1 /)
+    expect(out).toMatch(/check +npm test +without the agent\?\n +see +ralph logs add-login --gate 1 /)
     expect(out).not.toContain('ralph finish')
   })
 
@@ -382,7 +382,7 @@ describe('plain lines', () => {
         "\n  npm test failed (exit 1): no\n  It fails in the same way without the agent's work.\n",
       )
       expect(out).toMatch(/try again +ralph resume add-login +when that is fixed/)
-      expect(out).not.toMatch(/passes on its own|--feedback/)
+      expect(out).not.toMatch(/check +npm test|--feedback/)
       expect(told(true, [baseline('other')], [stuck])).toContain(
         "  ! npm test fails without the agent's work, too   3.2 s\n    gone\n",
       )
@@ -392,8 +392,8 @@ describe('plain lines', () => {
       const passed = told(true, [baseline('passed')], [stuck])
       expect(passed).toContain("  ✓ npm test passes without the agent's work   3.2 s\n")
       expect(passed).toMatch(/try again +ralph resume add-login --feedback "…"/)
-      expect(passed).not.toContain('passes on its own')
-      expect(told(true, [], [stuck])).toMatch(/see +npm test +passes on its own\?/)
+      expect(passed).not.toContain('check  ')
+      expect(told(true, [], [stuck])).toMatch(/check +npm test +without the agent\?/)
     })
 
     it('is known where the attempt changed nothing', () => {
@@ -455,7 +455,7 @@ describe('plain lines', () => {
     )
     const rows = out.split('\n').filter((line) => / {2}(?:npm test|ralph) /.test(line))
     const columns = rows.map((row) => row.search(/(?<= {3})\S[^ ]*(?: \S+)*$/))
-    expect(rows[0]).toMatch(/see +npm test {3,}passes on its own\?/)
+    expect(rows[0]).toMatch(/check +npm test {3,}without the agent\?/)
     expect(new Set(columns).size).toBe(1)
     expect(rows.length).toBeGreaterThan(3)
     // A label is said once.

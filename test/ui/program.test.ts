@@ -106,7 +106,6 @@ describe('wrong words', () => {
     [['queue', 'addd', 'x'], '"addd" is none of add, remove', 'Did you mean add?'],
     [['land'], 'Which change? land needs its name.', 'ralph list'],
     [['usage', '--today', '--by', 'modle'], 'must be one of agent, model', 'Did you mean model?'],
-    [['finish'], '--cleanup, --squash or --keep', 'uncommitted'],
     [['finish', '--keep', '-m', 'x'], '-m is the message of --squash', 'add --squash'],
     [['finish', '--squash', '-m', ' '], '-m needs a text', 'leave it out'],
     [['finish', '--cleanup', '--rename'], '--rename goes with --keep', '--keep --rename'],

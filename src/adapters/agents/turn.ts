@@ -162,16 +162,13 @@ const lastWordsLimit = 2000
 
 const ofProvider: ReadonlySet<AgentEnding> = new Set(['limit', 'overloaded', 'offline', 'auth', 'model'])
 
-/** What a crash said about itself is on stderr; what the assistant said last is only its context. */
+/** What a crash said about itself is on stderr; what the assistant said before is in its log. */
 function wordsOf(ending: AgentEnding, said: string, complained: string): string {
   const complaint = complained.slice(-lastWordsLimit)
   if (ofProvider.has(ending)) return complaint || said.trim()
   if (ending !== 'crash') return said.trim() || complaint
-  const lines = said.trim().split('\n')
   // Without one the last line is the nearest to what went wrong.
-  const cause = complaint === '' ? (lines.pop() ?? '') : complaint
-  const before = lines.join('\n').trim().slice(-200)
-  return before === '' ? cause : `${cause} (it said before: ${before})`
+  return complaint || (said.trim().split('\n').at(-1) ?? '')
 }
 
 /** Time that ran out while the agent waited for its provider is not the story's fault. */

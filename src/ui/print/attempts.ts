@@ -5,7 +5,7 @@ import { inColourOf, symbolOf, verdictMeaning, verdictName } from '../vocabulary
 import type { Verdict } from '../../core/event.ts'
 import { keepsWork } from '../../core/report.ts'
 import { storyName } from './describe.ts'
-import { whenOf } from './history.ts'
+import { whenOf, wide } from './history.ts'
 import type { HistoryPage } from './history.ts'
 import { newReason } from './report-words.ts'
 import { stepLines } from './step-lines.ts'
@@ -34,7 +34,10 @@ function ofThisRun(
   if (attempts.length === 0) return []
   const rows = attempts.map(({ n, story_id: of, verdict, changed }, at) => [
     `#${String(n)}`,
-    clip(storyName(of, stories.find((story) => story.id === of)?.title ?? ''), 28),
+    clip(
+      storyName(of, stories.find((story) => story.id === of)?.title ?? ''),
+      columns > wide ? Infinity : 28,
+    ),
     verdictCell(verdict, paint),
     { text: reasonWords(excerpt(newReason(attempts, at), 200), changed), paint: paint.dim },
   ])
@@ -44,7 +47,8 @@ function ofThisRun(
   const hints = stepLines(
     [
       ['', `ralph diff ${which}`, 'see what it had changed'],
-      ['', `ralph restore ${which}`, 'bring that back'],
+      // What was kept is there already.
+      ...(keepsWork[last.verdict] ? [] : [['', `ralph restore ${which}`, 'bring that back'] as const]),
     ],
     { indent: 2, column: 2 },
     { paint, columns },

@@ -61,7 +61,10 @@ function runLines(
     return [
       `#${String(iteration.n)}`,
       clockTime(iteration.started),
-      clip(storyName(iteration.story_id, titles.get(iteration.story_id) ?? ''), 24),
+      clip(
+        storyName(iteration.story_id, titles.get(iteration.story_id) ?? ''),
+        columns > wide ? Infinity : 24,
+      ),
       {
         text: `${symbolOf(meaning)} ${verdictName(iteration.verdict)}`,
         paint: (text: string) => inColourOf(meaning, text, paint),
@@ -104,6 +107,8 @@ function runLines(
   ]
 }
 
+/** A title is read whole where its row has room for it. */
+export const wide = 120
 /** Too narrow for every column. */
 const narrow = 70
 

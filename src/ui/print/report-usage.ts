@@ -43,7 +43,7 @@ function spanWords({ since, until }: UsageSummary): string {
 
 function bars({ by, breakdown }: UsageSummary, columns: number): readonly string[] {
   if (by === undefined || breakdown === undefined || breakdown.length === 0) return []
-  const names = breakdown.map((row) => clip(oneLine(row.name), Math.max(8, Math.floor(columns / 3))))
+  const names = breakdown.map((row) => clip(oneLine(row.name), Math.max(8, Math.floor(columns / 2))))
   const nameWidth = Math.max(...names.map(widthOf))
   const largest = Math.max(...breakdown.map((row) => row.api_tokens), 1)
   // Name, two gaps of two, tokens in 7, cost in 9.

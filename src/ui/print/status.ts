@@ -103,7 +103,7 @@ export function workWords(report: StatusReport): string {
       return `nothing was saved; ${original} is as you left it`
     const since = `since the cleanup at ${clockTime(cleaned)}`
     return uncommitted === false
-      ? `on ${original} ${since}; nothing of it is uncommitted there now`
+      ? `on ${original}, committed; brought there by the cleanup at ${clockTime(cleaned)}`
       : `on ${original}, uncommitted, ${since}`
   }
   if (report.where?.landed !== undefined) return landedWords(report.where.landed)

@@ -68,7 +68,7 @@ function undoneSteps({ change_id: change, totals }: Complete, board: Board, name
   // Of attempts of an earlier loop of this run nobody knows here what they changed.
   const hasSome = board.hasUndone || totals.iterations > board.attempts
   return undone > named && hasSome
-    ? [['undone', `ralph attempts ${oneLine(change)}`, 'to see or bring back']]
+    ? [['attempts', `ralph attempts ${oneLine(change)}`, 'see what was undone']]
     : []
 }
 
@@ -82,7 +82,7 @@ function lookSteps(
   // The attempts are undone: what fails now is older than they are.
   const without: readonly Step[] =
     last.verdict === 'gate_failed' && (baselines.get(failedGate) ?? 'unknown') === 'unknown'
-      ? [['see', oneLine(failedGate), 'passes on its own?']]
+      ? [['check', oneLine(failedGate), 'without the agent?']]
       : []
   const gate: readonly Step[] =
     last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []

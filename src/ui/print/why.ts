@@ -156,16 +156,17 @@ function safeWords(report: StatusReport): string {
 }
 
 function lookSteps(report: StatusReport, failed: FailedGate | undefined): readonly Step[] {
-  const last = report.iterations.findLast(({ verdict }) => !keepsWork[verdict])
+  // What came to something later is no riddle any more.
+  const last = report.iterations.at(-1)
   const change = oneLine(report.change_id)
   // Its record is still missing.
   const cut = report.died_at === undefined ? undefined : report.current
   if (cut !== undefined) return [['look', `ralph logs ${String(cut.n)} ${change}`, 'what the agent said']]
-  if (report.alive || report.status === 'done' || last === undefined) return []
+  if (report.alive || report.status === 'done' || last === undefined || keepsWork[last.verdict]) return []
   const n = String(last.n)
   const kept = isAside(report, last) ? [[`ralph diff ${n} ${change}`, `what #${n} had changed`]] : []
   const gate =
-    last.verdict === 'gate_failed' ? [[`ralph logs ${change} --gate`, 'all that the gate printed']] : []
+    last.verdict === 'gate_failed' ? [[`ralph logs ${change} --gate ${n}`, 'all that the gate printed']] : []
   const said = [`ralph logs ${n} ${change}`, 'what the agent said']
   // The attempts are undone: what fails now is older than they are.
   const without =

@@ -53,7 +53,7 @@ describe('any command as agent', () => {
   it('F11: of one that crashed without a complaint the last line comes first', async () => {
     const command = 'printf "I begin\\nno room left\\n"; exit 3'
     const { ended } = await kit.work('command', { options: { command } })
-    expect(ended).toMatchObject({ ending: 'crash', last_words: 'no room left (it said before: I begin)' })
+    expect(ended).toMatchObject({ ending: 'crash', last_words: 'no room left' })
   })
 
   it('a COMPLETE counts although a pipe of its own has lost its reader', async () => {
@@ -278,7 +278,7 @@ describe('an agent with a protocol', () => {
 
   it('R10: the reason of a turn that was cut off is never what the assistant said', async () => {
     const { ended } = await kit.claude('claude-no-result.mjs')
-    expect(ended.last_words).toMatch(/^it ended in the middle of its turn \(it said before: /)
+    expect(ended.last_words).toBe('it ended in the middle of its turn')
   })
 
   it('R8: a limit tells when it ends', async () => {
