@@ -109,6 +109,10 @@ export interface SavedCheckpoint {
   readonly changed: boolean
   /** In nothing but the boxes of the plan. */
   readonly only_plan?: true
+  /** What else it changed. */
+  readonly files?: readonly { readonly path: string; readonly isDeleted: boolean }[]
+  /** Tests among them that it deleted or emptied, and that are nowhere else since. */
+  readonly lostTests?: readonly string[]
   /** Files that the user had not committed and that it has not, or has as they were committed. */
   readonly gone?: readonly GoneFile[]
   /** Nothing was saved, because the work tree stands like this. */
@@ -284,6 +288,8 @@ export interface GateResult {
   readonly failure?: GateFailure | undefined
   /** Lines of its whole output. */
   readonly outputLines?: number
+  /** It passed, and a known test program says that it ran none. */
+  readonly ranNoTests?: true
   /** Why its output could not be kept; absent when it was. */
   readonly warning?: string
   readonly durationMs: number

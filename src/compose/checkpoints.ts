@@ -3,7 +3,6 @@ import { statSync } from 'node:fs'
 import { takeOver } from '../adapters/git/guard/refused-settings.ts'
 import { branchCheckpoints } from '../adapters/git/branch.ts'
 import type { Repository } from '../adapters/git/git.ts'
-import { treeChangesNow } from '../adapters/git/formats/objects.ts'
 import { through } from '../adapters/git/tree/permissions.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { stashCheckpoints } from '../adapters/git/stash/stash.ts'
@@ -12,6 +11,7 @@ import type { LoopState } from '../core/state.ts'
 import type { Checkpoints, WriteAhead } from '../ports.ts'
 import { folderWatch } from '../adapters/files/identity.ts'
 import { watchConfig } from './config-watch.ts'
+import { tellingFiles } from './saved-files.ts'
 import type { Site } from './site.ts'
 
 /** Never part of a checkpoint, never cleaned, never rolled back. */
@@ -50,31 +50,10 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     tell: (body) => wish.stream.tell(body),
   })
   const isReplaced = folderWatch(site.git.worktree)
-  return through(tellingPlan(site, watched, wish), async (name, work) => {
+  return through(tellingFiles(site, watched, wish), async (name, work) => {
     if (needsTree.has(name)) refuseGone(site, wish, isReplaced)
     return await work()
   })
-}
-
-/** A story that has ticked its boxes and done nothing else is told as one that changed nothing. */
-function tellingPlan(
-  { git }: Site,
-  checkpoints: Checkpoints,
-  { change, stream }: CheckpointWish,
-): Checkpoints {
-  const isPlan = (path: string): boolean =>
-    path === 'tasks.md' || `/${path}`.endsWith(`/openspec/changes/${change}/tasks.md`)
-  return {
-    ...checkpoints,
-    async save(...args) {
-      const before = stream.state.git.checkpoint
-      const saved = await checkpoints.save(...args)
-      if (before === undefined || !saved.changed || saved.refused !== undefined) return saved
-      // Undefined where it is not loose any more: not worth a process.
-      const changes = treeChangesNow(git, before, saved.commit)
-      return changes?.every(({ path }) => isPlan(path)) ? { ...saved, only_plan: true } : saved
-    },
-  }
 }
 
 const needsTree: ReadonlySet<string> = new Set(['ensure', 'keep', 'look', 'save', 'restore'])

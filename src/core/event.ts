@@ -333,6 +333,8 @@ export const publicBodies = [
       .optional(),
     /** Lines of the whole output, which `ralph logs --gate` shows. */
     output_lines: z.number().int().nonnegative().optional(),
+    /** It passed, and its test program says that it ran no test. */
+    ran_no_tests: z.literal(true).optional(),
     /** As in `gate.started`; its time is part of the agent's then. */
     claim: z.number().int().positive().optional(),
   }),
@@ -358,6 +360,11 @@ export const publicBodies = [
     changed: z.boolean(),
     /** In nothing but the plan: boxes were ticked, and that is all. */
     only_plan: z.literal(true).optional(),
+    /** What else it changed; the first ones where there are many. */
+    files: z.array(z.string()).optional(),
+    files_total: z.number().int().nonnegative().optional(),
+    /** Those of `files` that it deleted. */
+    deleted: z.array(z.string()).optional(),
     /** Files that the user had not committed and that were removed or set back while the gates ran. */
     gone: z.array(goneFileSchema).optional(),
   }),

@@ -101,6 +101,38 @@ const noSuchTarget =
 
 const noManifest = /\b(?:Could not read|No|find a) package\.json\b/i
 
+/** Whether test programs say how many tests they ran, and it is none at all. */
+export function ranNoTests(output: string): boolean {
+  const counts = plainLines(output).flatMap((line) => {
+    const count = testCounts.map((format) => format.exec(line)).find((match) => match !== null)
+    return count === undefined ? [] : [Number(count[1] ?? 0)]
+  })
+  return counts.length > 0 && counts.every((count) => count === 0)
+}
+
+/** How many have passed; one that counts none at all says so in words. */
+const testCounts = [
+  // node:test and tape; TAP's own plan.
+  /^(?:#|ℹ) pass +(\d+)$/,
+  /^1\.\.(\d+)$/,
+  // vitest and jest
+  /^ *Tests:? +(?:.*\b(\d+) passed\b.*|\d.*)$/,
+  /^ *No test(?:s| files) found, exiting with code 0/,
+  // pytest and unittest
+  /\b(\d+) passed\b.* in [\d.]+ ?s/,
+  /\bno tests ran in [\d.]+ ?s/,
+  /^Ran (\d+) tests? in /,
+  // cargo and nextest
+  /^test result: ok\. (\d+) passed/,
+  // go: none, or some, which is no number and so not 0
+  /^\?\s+\S+\s+\[no test files\]/,
+  /^ok\s+\S+\s.*\[no tests to run\]/,
+  /^(ok)\s+\S+\s+(?:[\d.]+s|\(cached\))/,
+  // mocha, rspec
+  /^ +(\d+) passing\b/,
+  /^(\d+) examples?, /,
+]
+
 const mostMessageLines = 5
 const mostOthers = 3
 const mostSentence = 300

@@ -48,6 +48,7 @@ export const lastingWarnings: ReadonlySet<string> = new Set([
   'hooks_changed',
   'set_aside',
   'submodule_swept',
+  'tests_lost',
   'undone_after_death',
 ])
 

@@ -143,20 +143,29 @@ export function weakerTest({ fork, landed, own, now }: Sides, alone: readonly st
   const left = counted(linesOf(now).map(bare))
   for (const [line, times] of counted(alone.filter((each) => isWord.test(each)).map(bare)))
     if ((left.get(line) ?? 0) < times) return `lost a line that had no conflict: ${line.slice(0, 60)}`
-  const total = (text: string, which: RegExp): number =>
-    [...wordsOf(text)].reduce((sum, [word, times]) => sum + (which.test(word) ? times : 0), 0)
   const counts = (which: RegExp): readonly [fork: number, landed: number, own: number, now: number] => [
     total(fork, which),
     total(landed, which),
     total(own, which),
     total(now, which),
   ]
-  const [f, l, o, n] = counts(/^(it|test|expect|should|check|require|assert\w*|test_\w+|Test\w*)$/)
+  const [f, l, o, n] = counts(checkWord)
   if (n < Math.min(Math.max(l, o), l + o - f)) return 'checks less than the two sides together'
   const [sf, sl, so, sn] = counts(
     /^(skip\w*|only|todo|xit|xtest|xdescribe|xfail|ignore|Ignore|Disabled|pending)$/,
   )
   return sn > Math.max(sl, so, sl + so - sf) ? 'skips what neither side skips' : ''
+}
+
+const checkWord = /^(it|test|expect|should|check|require|assert\w*|test_\w+|Test\w*)$/
+
+/** How many words of a test's are about checking. */
+export function checksIn(text: string): number {
+  return total(text, checkWord)
+}
+
+function total(text: string, which: RegExp): number {
+  return [...wordsOf(text)].reduce((sum, [word, times]) => sum + (which.test(word) ? times : 0), 0)
 }
 
 function counted(lines: readonly string[]): ReadonlyMap<string, number> {

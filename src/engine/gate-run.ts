@@ -34,6 +34,7 @@ export async function runGates(
       output_tail: result.outputTail,
       ...(result.failure !== undefined && { failure: recordOf(result.failure) }),
       ...(result.outputLines !== undefined && { output_lines: result.outputLines }),
+      ...(result.ranNoTests && { ran_no_tests: true as const }),
     })
     if (result.warning !== undefined)
       await tell({ type: 'warning', code: 'gate_log', message: result.warning })

@@ -2,11 +2,12 @@
 import type { Command } from '../core/loop.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import { resultOf } from '../core/outcome.ts'
-import { aboutStory } from './about.ts'
 import type { Context } from './context.ts'
 import { judgeClaim } from './claim.ts'
-import { checkGates, stateOf, tellJudged, warnEach } from './gate-check.ts'
+import { mostFiles } from './save.ts'
+import { checkGates, tellJudged, warnEach } from './gate-check.ts'
 import { planRead, recordIteration } from './record.ts'
+import { saveCheckpoint } from './save.ts'
 import { runAgent } from './turn.ts'
 
 type Of<D extends Command['do']> = Extract<Command, { do: D }>
@@ -56,29 +57,8 @@ export async function perform(command: Command, context: Context): Promise<void>
       return checkGates(command, context)
     case 'settle_boxes':
       return settleBoxes(command, context)
-    case 'save_checkpoint': {
-      const { n, storyId, message, judged } = command
-      const about = await aboutStory(ports.spec, context.state(), {
-        storyId,
-        agent: context.state().current?.agent ?? '',
-      })
-      const { refused, gone = [], ...saved } = await ports.checkpoints.save(storyId, message, judged, about)
-      if (refused !== undefined) return tell({ type: 'checkpoint.refused', n, ...stateOf(refused) })
-      const kept = context.state().current?.kept?.gone ?? []
-      const late = gone.filter(({ path }) => !kept.some((each) => each.path === path))
-      for (const { path, restore } of [...kept, ...late]) {
-        const message = `${path} was yours and not committed; while #${n} ran it was removed, reverted or overwritten. To get it back: ${restore}`
-        await tell({ type: 'warning', code: 'user_file', message })
-      }
-      return tell({
-        type: 'checkpoint.saved',
-        n,
-        story_id: storyId,
-        message,
-        ...saved,
-        ...(late.length > 0 && { gone: late }),
-      })
-    }
+    case 'save_checkpoint':
+      return saveCheckpoint(command, context)
     case 'revert': {
       if (command.isStirred) await ports.checkpoints.keep(command.n)
       const bringBack = await ports.spec.added()
@@ -168,9 +148,6 @@ async function settleBoxes(command: Of<'settle_boxes'>, context: Context): Promi
     ticked_by_ralph: tickedByRalph,
   })
 }
-
-/** Of a run that may have undone a whole generated tree. */
-export const mostFiles = 20
 
 async function askChoice(context: Context): Promise<void> {
   const { ports, tell } = context

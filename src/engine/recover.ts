@@ -1,6 +1,6 @@
 // What becomes of a dead loop: its death is recorded by whoever looks, its tree is put in order by whoever may repair.
 import { warnEach } from './gate-check.ts'
-import { mostFiles } from './perform.ts'
+import { mostFiles, tellSaved } from './save.ts'
 import { firstNames } from '../core/first-names.ts'
 import type { LoopState } from '../core/state.ts'
 import type { Clock } from '../ports.ts'
@@ -89,10 +89,10 @@ async function settle(loop: Loop, { checkpoints, spec }: Ports, isBack: boolean)
     const judged = tree === undefined ? undefined : { tree, isBinding: true, mayDiffer }
     const { agent = '' } = loop.state.iterations.find((each) => each.n === n) ?? {}
     const about = await aboutStory(spec, loop.state, { storyId, agent })
-    const { refused, gone = [], ...saved } = await checkpoints.save(storyId, message, judged, about)
-    if (refused === undefined) {
-      const lost = gone.length > 0 && { gone: [...gone] }
-      await loop.tell({ type: 'checkpoint.saved', n, story_id: storyId, message, ...saved, ...lost })
+    const saved = await checkpoints.save(storyId, message, judged, about)
+    if (saved.refused === undefined) {
+      const { changeId } = loop.state
+      await tellSaved(saved, { n, storyId, message, changeId }, { spec, tell: (body) => loop.tell(body) })
       return `#${n} was complete when its checkpoint failed; it is saved now`
     }
   }

@@ -137,6 +137,7 @@ export type LoopEvent = {
     } | undefined
   } | undefined
   readonly output_lines?: number | undefined
+  readonly ran_no_tests?: true | undefined
   readonly claim?: number | undefined
 } | {
   readonly type: 'baseline.started'
@@ -158,6 +159,9 @@ export type LoopEvent = {
   readonly commit: string
   readonly changed: boolean
   readonly only_plan?: true | undefined
+  readonly files?: readonly string[] | undefined
+  readonly files_total?: number | undefined
+  readonly deleted?: readonly string[] | undefined
   readonly gone?: readonly GoneFile[] | undefined
 } | {
   readonly type: 'checkpoint.reverted'

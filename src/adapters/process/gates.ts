@@ -6,6 +6,7 @@ import {
   findFailure,
   lastLines,
   missesTarget,
+  ranNoTests,
   type GateFailure,
 } from '../../core/gate-failure.ts'
 import type { GateResult, Gates } from '../../ports.ts'
@@ -78,6 +79,7 @@ function inTheirTemp(options: ShellGatesOptions): Gates {
           outputTail: [tail.text(), note].filter((text) => text !== '').join('\n'),
           outputLines,
           ...(failure !== undefined && { failure }),
+          ...(rest.outcome === 'passed' && ranNoTests(searched.text()) && { ranNoTests: true }),
           ...(warning !== undefined && { warning }),
           durationMs,
         }

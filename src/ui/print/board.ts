@@ -31,6 +31,8 @@ export interface Board {
   readonly failedGate: string | undefined
   /** What a gate says without the agent's work; `passed` also of one that has passed in this loop. */
   readonly baselines: ReadonlyMap<string, Baseline>
+  /** Gates that have passed, and that ran no test when they did so last. */
+  readonly untested: readonly string[]
   /** A person's words that came after the last prompt. */
   readonly unread: readonly string[]
   /** The attempts of this loop. */
@@ -64,6 +66,7 @@ export const emptyBoard: Board = {
   hasUndone: false,
   failedGate: undefined,
   baselines: new Map(),
+  untested: [],
   unread: [],
   ended: [],
   gatesMs: new Map(),
@@ -90,13 +93,15 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
   if (event.type === 'story.started') return { ...board, storyId: event.story_id }
   if (event.type === 'note.added') return { ...board, unread: [...board.unread, event.text] }
   if (event.type === 'iteration.started') return { ...board, unread: [] }
-  if (event.type === 'gate.ended' && event.claim !== undefined) return board
+  if (event.type === 'gate.ended' && event.claim !== undefined)
+    return { ...board, untested: untested(board, event) }
   if (event.type === 'baseline.ended')
     return { ...board, baselines: new Map(board.baselines).set(event.command, event.outcome) }
   // An iteration's own time is the agent's.
   if (event.type === 'gate.ended')
     return {
       ...board,
+      untested: untested(board, event),
       baselines:
         event.outcome === 'passed' ? new Map(board.baselines).set(event.command, 'passed') : board.baselines,
       failedGate: event.outcome === 'failed' ? event.command : board.failedGate,
@@ -120,6 +125,15 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
     hasUndone: board.hasUndone || (board.hasChanged && !keepsWork[iteration.verdict]),
     ended: [...board.ended, iteration],
   }
+}
+
+function untested(
+  board: Board,
+  { command, outcome, ran_no_tests: none }: Extract<LoopEvent, { type: 'gate.ended' }>,
+): readonly string[] {
+  if (outcome !== 'passed') return board.untested
+  const others = board.untested.filter((each) => each !== command)
+  return none ? [...others, command] : others
 }
 
 /** That the gate of the last failure fails on its own, in words; where it is known. */

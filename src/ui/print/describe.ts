@@ -98,17 +98,20 @@ export function gateLines(
     {
       indent: 2,
       sign: mark(meaning, paint),
-      text: `${oneLine(event.command)}${how}${exit}`,
+      text: `${oneLine(event.command)}${how}${exit}${event.ran_no_tests ? ` ${noTests}` : ''}`,
       right: duration(event.duration_ms),
     },
     sheet,
   )
+  if (hasPassed && event.ran_no_tests) return head.map((line) => line.replace(noTests, paint.yellow))
   if (hasPassed || event.outcome === 'stopped') return head
   if (sameAs === undefined) return [...head, ...failureLines(event, sheet)]
   const all = unbroken(`ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`)
   const text = `the same failure as in #${String(sameAs)}: ${all}`
   return [...head, ...entryLines({ indent: 6, text, style: paint.dim }, sheet)]
 }
+
+const noTests = '(0 tests ran)'
 
 /** Said before the retry is paid: who knows better stops it. */
 export function baselineLines(event: Of<'baseline.ended'>, sheet: Sheet): readonly string[] {
@@ -203,13 +206,15 @@ function redWords(iteration: IterationRecord | undefined, hasChanged: boolean): 
 }
 
 function savedEntry(
-  { commit, changed, only_plan: isPlan }: Of<'checkpoint.saved'>,
+  event: Of<'checkpoint.saved'>,
   iteration: IterationRecord | undefined,
   hasChanged: boolean,
 ): readonly ['done', string, string?] {
-  const same = changed && hasChanged && !isPlan ? '' : ' (no file changed)'
+  const { commit, changed, only_plan: isPlan, deleted = [] } = event
+  const marked = (path: string): string => `${oneLine(path)}${deleted.includes(path) ? ' (deleted)' : ''}`
+  const what = changed && hasChanged && !isPlan ? namedFiles(event, marked) : ' (no file changed)'
   const rest = iteration === undefined || iteration.reason === '' ? '' : `; ${oneLine(iteration.reason)}`
-  return ['done', `saved ${shortHash(commit)}${same}${clip(rest, 200)}`]
+  return ['done', `saved ${shortHash(commit)}${what}${clip(rest, 200)}`]
 }
 
 /** By name: some may be the user's own, which cannot be told from the agent's. */
@@ -217,13 +222,20 @@ function undoneEntry(
   event: Of<'checkpoint.reverted'>,
   hasChanged: boolean,
 ): readonly ['undone', string, string?] {
-  const { files = [], files_total: total = files.length, n } = event
+  const { files_total: total = event.files?.length ?? 0, n } = event
   const kept = `kept as #${String(n)}: ralph diff ${String(n)} ${oneLine(event.change_id)}`
   if (total === 0 && !hasChanged) return ['undone', 'nothing had changed']
   if (total === 0) return ['undone', 'undone', kept]
-  const named = files.slice(0, mostNamed).map(oneLine).join(', ')
+  return ['undone', `undone${namedFiles(event, oneLine)}`, kept]
+}
+
+function namedFiles(
+  { files = [], files_total: total = files.length }: Pick<Of<'checkpoint.saved'>, 'files' | 'files_total'>,
+  name: (path: string) => string,
+): string {
+  if (total === 0) return ''
   const rest = total > mostNamed ? `, and ${String(total - mostNamed)} more` : ''
-  return ['undone', `undone, ${plural(total, 'file')}: ${named}${rest}`, kept]
+  return `, ${plural(total, 'file')}: ${files.slice(0, mostNamed).map(name).join(', ')}${rest}`
 }
 
 const mostNamed = 5

@@ -61,7 +61,8 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const dimmed = (text: string): readonly string[] => entryLines({ indent: 2, text, style: paint.dim }, sheet)
   // Of what a story had changed before a resume nobody knows here.
   const known = board.ended.filter(({ story_id: id }) => begins(board.ended, id))
-  const unchanged = wordOnlyText(known).flatMap((text) =>
+  const idle = board.untested.map((gate) => `the gate passed and ran 0 tests: ${oneLine(gate)}`)
+  const unchanged = [...wordOnlyText(known), ...idle].flatMap((text) =>
     entryLines({ indent: 2, text, style: paint.yellow }, sheet),
   )
   const unread = board.unread.flatMap((text) =>
