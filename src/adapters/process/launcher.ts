@@ -39,10 +39,9 @@ export async function withShell<T>(work: () => Promise<T>): Promise<T> {
     return await work()
   } finally {
     users -= 1
-    if (users === 0) {
-      await shell?.close()
-      await keepScratch(false)
-    }
+    if (isUnused()) await shell?.close()
+    // Somebody may have begun while it closed.
+    if (isUnused()) await keepScratch(false)
   }
 }
 
@@ -57,6 +56,7 @@ interface Shell {
 
 let shell: Shell | undefined
 let users = 0
+const isUnused = (): boolean => users === 0
 
 /** Undefined where the shell is not the one to run it. */
 function lineOf(

@@ -109,9 +109,11 @@ test('the small shell ends with its process, whatever ends that', async () => {
   }
 })
 
-test('what others still run in the small shell when it closes ends as it would, and what begins then has one of its own: the process does not end meanwhile', async () => {
+test('what others still run in the small shell when it closes ends as it would, and what begins then has one of its own, and what it keeps: the process does not end meanwhile', async () => {
   const program = join(import.meta.dirname, '../../../src/adapters/process/launcher.ts')
+  const temp = join(import.meta.dirname, '../../../src/adapters/process/temp.ts')
   const script = `import { launch, withShell } from ${JSON.stringify(program)}
+    import { keptFile } from ${JSON.stringify(temp)}
     const run = (words) => launch('sh', ['-c', words], { cwd: '/', env: process.env, timeoutMs: 9000 })
     const told = ({ stdout, exitCode, signal }) => console.log(stdout.toString().trim(), exitCode, signal)
     let others
@@ -123,9 +125,18 @@ test('what others still run in the small shell when it closes ends as it would, 
       setImmediate(() => (next = withShell(() => run('echo next'))))
     })
     told(await next)
+    const first = withShell(async () => {
+      await run('true')
+      setImmediate(() => (next = withShell(() => first.then(() => keptFile('name', Buffer.from('bytes'))))))
+    })
+    await first
+    console.log((await next) !== undefined, keptFile('name', Buffer.from('bytes')))
     console.log('all')`
   writeFileSync(join(cwd, 'program.mts'), script)
   const args = ['--import', import.meta.resolve('tsx'), join(cwd, 'program.mts')]
   const { stdout, stderr } = await exec(process.execPath, args, { cwd, env: process.env, timeoutMs: 60_000 })
-  expect([stdout.toString(), stderr]).toEqual(['others 0 undefined\nnext 0 undefined\nall\n', ''])
+  expect([stdout.toString(), stderr]).toEqual([
+    'others 0 undefined\nnext 0 undefined\ntrue undefined\nall\n',
+    '',
+  ])
 })
