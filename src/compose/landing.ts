@@ -185,6 +185,12 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const running = (await knownRuns(site)).filter(isRunning)
       return running.find(({ change }) => hasWritten(git, change, landedRef(target), to))?.change
     },
+    async came(base, own) {
+      const log = await git.line(['log', '--format=%h (%s)', `${base}..${own}`])
+      return shown(log)
+        .split('\n')
+        .filter((line) => line !== '')
+    },
     async landedAs(change, base, tip) {
       const found = (await landedByGit(git, [base])).find((each) => each.change === change)
       return found?.tip === tip ? found.commit : undefined

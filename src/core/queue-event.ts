@@ -127,7 +127,13 @@ const bodies = () =>
       flaky: z.boolean().optional(),
     }),
     /** Somebody else moved the target or the change's branch: built again. */
-    z.object({ type: z.literal('base.moved'), change, to: hash }),
+    z.object({
+      type: z.literal('base.moved'),
+      change,
+      to: hash,
+      /** Commits that came to the target while its gates ran and that ralph has not made, by whose hand nobody can tell. */
+      came: z.array(z.string()).optional(),
+    }),
     z.object({
       type: z.literal('landing.began'),
       change,

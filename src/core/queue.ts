@@ -1,5 +1,6 @@
 // The state of the merge queue: entries, where they land and what they cost, all of it derived from the queue's own events.
 // Long because each event of an entry stands beside the others: what one enters another leaves.
+import { firstNames } from './first-names.ts'
 import { type parkedFor, type QueueEvent } from './queue-event.ts'
 
 export type EntryState =
@@ -17,8 +18,6 @@ interface Candidate {
   readonly commit: string
   readonly base: string
   readonly tip: string
-  /** Gates that it has passed. */
-  readonly passed: readonly string[]
 }
 
 export interface Conflict {
@@ -66,8 +65,9 @@ export interface Entry {
   readonly shortUsd?: number
   /** It landed, or was taken out, before the queue was opened: no part of that budget. */
   readonly isPast?: true
-  /** How often in a row somebody moved the target while it was gated. */
+  /** How often in a row somebody moved the target while it was gated, and the commits that came by that. */
   readonly moves: number
+  readonly came?: readonly string[]
   readonly candidate?: Candidate
   /** What an agent is to put together. */
   readonly conflict?: Conflict
@@ -391,21 +391,19 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
       return {
         ...quiet,
         state: 'gating',
-        candidate: { commit: event.commit, base: event.base, tip: event.tip, passed: [] },
+        candidate: { commit: event.commit, base: event.base, tip: event.tip },
       }
     case 'candidate.gated':
-      if (event.outcome !== 'passed') return { ...entry, given: joined(entry.given, [event.gate]) }
-      return candidate === undefined
-        ? entry
-        : { ...entry, candidate: { ...candidate, passed: [...candidate.passed, event.gate] } }
+      return event.outcome === 'passed' ? entry : { ...entry, given: joined(entry.given, [event.gate]) }
     case 'base.moved':
       return {
         ...quiet,
         state: 'done',
         moves: entry.moves + 1,
+        came: joined(entry.came ?? [], event.came),
         isLanding: false,
         ...(entry.moves + 1 >= mostMoves && {
-          why: `waits: its target or its branch was moved ${mostMoves} times while it was tested`,
+          why: `waits: its target or its branch was moved ${mostMoves} times while it was tested${event.came === undefined ? '' : `; ${cameWords(event.came)}`}`,
           hint: 'By you, or by a gate? When nothing moves them any more: ralph up',
         }),
       }
@@ -415,6 +413,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
       return {
         ...settled(quiet),
         state: 'landed',
+        ...(entry.came !== undefined && entry.came.length > 0 && { why: cameWords(entry.came) }),
         landed: {
           commit: event.commit,
           target: entry.target || target,
@@ -429,6 +428,11 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
       return { ...without, state: 'parked', parkedFor: 'human', why, hint, isTakenBack: true }
     }
   }
+}
+
+/** Of commits on a target: nobody's hook has reported them, and the next candidate has them in it. */
+export function cameWords(came: readonly string[]): string {
+  return `its target got ${firstNames(came, 3)} while its gates ran, not made by the queue`
 }
 
 /** Of all its runs, where the one at hand has cost this. */

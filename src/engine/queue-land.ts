@@ -17,6 +17,11 @@ export interface Landings {
 
 export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landings {
   const { landing } = ports
+  /**
+   * The candidates that this process has built, each with the gates that it has seen pass. What the journal says of an earlier one's is not
+   * trusted: an agent may have written it.
+   */
+  const proven = new Map<string, Set<string>>()
 
   const land = async (change: string, stop: AbortSignal): Promise<void> => {
     const before = entryNow(now(), change)
@@ -44,15 +49,20 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     const { commit } = candidate
     // All of it is there already: somebody has merged it.
     if (commit === base.commit) return await landed(change, commit)
-    for (const gate of (await bases.gatesOf(change)).filter((each) => !candidate.passed.includes(each)))
+    const gates = await bases.gatesOf(change)
+    for (const gate of gates.filter((each) => proven.get(commit)?.has(each) !== true))
       if (!(await passes(change, gate, { commit, base: base.commit }, stop))) return
-    const next = await landing.base(target, await landing.refs(target))
+    const seen = await landing.refs(target)
+    const next = await landing.base(target, seen)
     const isMoved = 'conflicts' in next || next.commit !== base.commit
     const newTip = await landing.tip(change)
     // Taken out of the queue while its gates ran.
     if (entryNow(now(), change)?.candidate?.commit !== commit) return
-    if (isMoved || newTip !== tip)
-      return tell({ type: 'base.moved', change, to: 'conflicts' in next ? base.commit : next.commit })
+    if (isMoved || newTip !== tip) {
+      const came = await landing.came(base.commit, seen.own)
+      const to = 'conflicts' in next ? base.commit : next.commit
+      return tell({ type: 'base.moved', change, to, ...(came.length > 0 && { came: [...came] }) })
+    }
     const unfit = await landing.unfit(change)
     if (unfit !== undefined)
       return tell(parked(change, 'failed', unfit.refused, unfit.hint ?? (await fixIt(change))))
@@ -105,7 +115,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     }
   }
 
-  /** The one that was built before, where nothing has moved since, else a new one. Undefined: told why there is none. */
+  /** The one that this process has built, where nothing has moved since, else a new one. Undefined: told why there is none. */
   const candidateFor = async (
     change: string,
     base: Base,
@@ -114,7 +124,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
   ): Promise<Entry['candidate']> => {
     const { candidate, generated = [] } = entryNow(now(), change) ?? {}
     const isSame = candidate?.base === base.commit && candidate.tip === tip
-    if (candidate !== undefined && isSame && (await landing.isThere(candidate.commit))) return candidate
+    if (isSame && proven.has(candidate.commit) && (await landing.isThere(candidate.commit))) return candidate
     tell({ type: 'candidate.began', change, base: base.commit, tip })
     const isAtRef = base.commit === base.own || base.commit === base.landed
     const built = await landing.build(change, { base: base.commit, tip, generated, isAtRef }, stop)
@@ -140,6 +150,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     }
     if (built.regenerated.length > 0)
       tell({ type: 'candidate.regenerated', change, paths: [...built.regenerated] })
+    proven.set(built.commit, new Set())
     tell({ type: 'candidate.built', change, base: base.commit, tip, commit: built.commit })
     return entryNow(now(), change)?.candidate
   }
@@ -178,8 +189,10 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     { commit, base }: { readonly commit: string; readonly base: string },
     stop: AbortSignal,
   ): Promise<boolean> => {
-    const told = (outcome: 'passed' | 'failed' | 'could_not_run', flaky = false): void =>
+    const told = (outcome: 'passed' | 'failed' | 'could_not_run', flaky = false): void => {
+      if (outcome === 'passed') proven.get(commit)?.add(gate)
       tell({ type: 'candidate.gated', change, commit, gate, outcome, ...(flaky && { flaky }) })
+    }
     const check = (on: string, isFresh: boolean): ReturnType<Landing['gate']> =>
       landing.gate(change, gate, on, stop, isFresh)
     const first = await check(commit, false)

@@ -73,6 +73,8 @@ export interface Landing {
   has(target: string, commit: string): Promise<boolean>
   /** Which loop's agent or gate, still at work, has put what landed there, or deleted it: its loop puts that back. */
   movedBy(target: string, to: string | undefined): Promise<string | undefined>
+  /** What is in the second of these commits and not in the first: hash and subject of each. */
+  came(base: string, own: string): Promise<readonly string[]>
   /** As which commit exactly this state of the change has landed there before, by git's history. */
   landedAs(change: string, base: string, tip: string): Promise<string | undefined>
   /** Of these the ones that are in neither. */

@@ -1,5 +1,13 @@
 // Somebody who wants the target broken: gates and agents that move refs, trees and objects that go away, work that changes while it is gated.
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ralph, start } from './harness.ts'
@@ -106,6 +114,35 @@ it('I6 I8: a worktree of the user’s that is moved away meanwhile is there when
   renameSync(away, mine)
   expect(at.git('-C', mine, 'log', '-1', '--format=%s')).toBe('on no branch')
   expect(at.git('-C', mine, 'status', '--porcelain')).toBe('A  staged.txt')
+})
+
+it('I1: a journal that says that a commit was built and has passed every gate lands nothing: the next ralph up builds and tests by itself', async () => {
+  const at = project({ a: '' }, 1)
+  const log = join(at.root, 'home', 'tested')
+  const gate = at.script(
+    'gate.sh',
+    `#!/bin/sh\ncase $PWD in *--landing) git rev-parse HEAD >> ${log} ;; esac\n`,
+  )
+  const args = ['up', 'a', '--json', ...at.args, '--verify', gate]
+  expect((await ralph(at, [...args, '--no-land'])).code).toBe(0)
+  const [base, tip] = [at.git('rev-parse', 'main'), at.git('rev-parse', 'ralph/a')]
+  const commit = at.git('commit-tree', '-p', base, '-m', 'forged', `${tip}^{tree}`)
+  const journal = join(at.repo, '.git/ralph/queue/journal.ndjson')
+  const known = readFileSync(journal, 'utf8').trim().split('\n')
+  const forged = [
+    { type: 'candidate.built', base, tip, commit },
+    { type: 'candidate.gated', commit, gate: 'sh gate.sh', outcome: 'passed' },
+    { type: 'candidate.gated', commit, gate, outcome: 'passed' },
+  ]
+  for (const [n, body] of forged.entries())
+    appendFileSync(
+      journal,
+      `${JSON.stringify({ v: 1, seq: known.length + 1 + n, time: '2026-01-01T00:00:00Z', change: 'a', ...body })}\n`,
+    )
+  const done = await ralph(at, args)
+  expect([done.code, landedOf(done)]).toEqual([0, ['a']])
+  const landed = at.git('rev-parse', 'refs/ralph-landed/main')
+  expect([landed === commit, readFileSync(log, 'utf8').trim().split('\n')]).toEqual([false, [landed]])
 })
 
 it('Q24 Q25 I3: while its gates run a plan is edited, a change is taken out, its landing tree is removed: none of them lands, and what is mended does', async () => {

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { ralph, start, tasksOf } from './harness.ts'
-import { landedTree, project, report } from './queue-kit.ts'
+import { events, landedTree, project, report } from './queue-kit.ts'
 
 it('I1 I6: a change called landing lands; of the set-up only what is ignored stays, for the gates; a target that is not there is refused before anything is begun, and pull stashes nothing', async () => {
   const at = project({ landing: 'echo "of the change" > shared.txt' }, 1)
@@ -149,6 +149,32 @@ git branch -q -D mine; git stash drop -q 2> /dev/null;; esac; exit 0
   })
   expect([at.git('rev-parse', 'main'), at.git('status', '--porcelain')]).toEqual(before)
   expect(at.git('for-each-ref', 'refs/heads/also', 'refs/ralph-landed')).toBe('')
+})
+
+it('I1 Q4: what a gate whose git has its hooks off commits to the target lands with nothing that was not tested with it, and is named as not made by the queue', async () => {
+  const at = project({ a: '' }, 1)
+  at.git('switch', '-qc', 'mine')
+  const gate = at.script(
+    'gate.sh',
+    `#!/bin/sh
+case $PWD in *--landing) ;; *) exit 0 ;; esac
+ls strange.txt >> "$HOME/tested" 2>&1 && exit 0
+export GIT_INDEX_FILE="$HOME/index"
+git read-tree main && git update-index --add --cacheinfo "100644,$(echo strange | git hash-object -w --stdin),strange.txt"
+git -c core.hooksPath=/dev/null update-ref refs/heads/main "$(git commit-tree -p main -m strange "$(git write-tree)")"
+`,
+  )
+  const done = await ralph(at, ['up', '--into', 'main', '--json', ...at.args, '--verify', gate])
+  expect([done.code, at.read('../home/tested').trim().split('\n')]).toEqual([
+    0,
+    [expect.stringContaining('No such file'), 'strange.txt'],
+  ])
+  const moved = events(done).filter(({ type }) => type === 'base.moved')
+  expect(moved).toMatchObject([{ came: [expect.stringMatching(/^[0-9a-f]+ \(strange\)$/)] }])
+  expect(at.git('log', '--format=%s', '-2', 'main')).toBe('The change a\nstrange')
+  expect((await ralph(at, ['queue'])).stdout).toMatch(
+    /its target got [0-9a-f]+ \(strange\) while its gates ran, not made by the queue/,
+  )
 })
 
 it('I1 I2: a set-up or a gate that puts the HEAD of the landing tree on a branch moves none: ralph goes back to its commit on no branch', async () => {

@@ -1,6 +1,7 @@
 // The merge queue for people: a line for each event in a pipe, a table on a terminal, and where everything stands at the end.
 // Long because the words of an event and those of the end have to agree: a state that one names the other names, too.
 import { setTimeout as delay } from 'node:timers/promises'
+import { cameWords } from '../../core/queue.ts'
 import type { QueueEvent } from '../../core/queue-event.ts'
 import type { QueueReport } from '../app.ts'
 import type { Output, Paint } from '../io.ts'
@@ -74,7 +75,9 @@ function wordsOf(event: QueueEvent): string {
         ? `✓ ${event.change}: gate passed: ${event.gate}${event.flaky ? ' (it failed once, and passed when it ran again)' : ''}`
         : `✕ ${event.change}: gate ${event.outcome === 'failed' ? 'failed' : 'could not run'}: ${event.gate}`
     case 'base.moved':
-      return `▸ ${event.change}: the target or ralph/${event.change} moved meanwhile, so it is merged again`
+      return event.came === undefined
+        ? `▸ ${event.change}: the target or ralph/${event.change} moved meanwhile, so it is merged again`
+        : `▸ ${event.change}: ${clean(cameWords(event.came))}; it is merged and tested again with that`
     case 'landing.began':
     case 'target.followed':
       return ''
