@@ -198,12 +198,15 @@ describe('a loop on its full screen', () => {
 })
 
 describe('stop, pause, note, skip', () => {
-  test('q says what it does and does it: the agent is ended, the attempt kept, the loop stopped', async () => {
+  test('q asks first; s says what it does and does it: the agent is ended, the attempt kept, the loop stopped', async () => {
     const at = scratch({ tasks: tasksOf(2) })
     const { agent } = steered(at)
     const screen = onScreen(at, ['loop', 'demo', '--agent-command', agent])
     await screen.until('working on 1')
     screen.type('q')
+    await screen.until('Quit?')
+    expect(at.state().status).toBe('running')
+    screen.type('s')
     await screen.until('Stopping: the agent is ended')
     await screen.until('Summary')
     expect(screen.text()).toContain('stopped by you')
@@ -215,7 +218,7 @@ describe('stop, pause, note, skip', () => {
     expect(await aliveLoop(at)).toBe(false)
   })
 
-  test('three q within three seconds kill it, whatever the agent does, and the screen is gone', async () => {
+  test('Ctrl-C three times within three seconds kills it, whatever the agent does, and the screen is gone', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     const stubborn = at.script(
       'stubborn.sh',
@@ -223,7 +226,7 @@ describe('stop, pause, note, skip', () => {
     )
     const screen = onScreen(at, ['loop', 'demo', '--agent-command', stubborn])
     await screen.until('working on 1')
-    screen.type('qqq')
+    screen.type('\u0003\u0003\u0003')
     const end = await screen.ended
     expect(end).toMatchObject({ code: 130, ...whole })
     expect(end.text).toContain('ralph resume demo')
@@ -389,7 +392,7 @@ describe('leaving and joining', () => {
     await two.until('working on 1')
     go(1)
     await Promise.all([one.until('working on 2'), two.until('working on 2')])
-    two.type('q')
+    two.type('qs')
     await Promise.all([one.until('enter do it'), two.until('enter do it')])
     for (const screen of [one, two]) {
       screen.type('\u001B')

@@ -90,7 +90,7 @@ function joinedParts(parts: readonly Line[], gap: string): Line {
 
 export type KeyHint = readonly [key: string, what: string]
 
-/** ` q stop · p pause · ? keys`; the last one stays. */
+/** ` q quit · p pause · ? keys`; the last one stays. */
 export function keyLine(hints: readonly KeyHint[], width: number): Line {
   const parts = hints.map(([key, what], at): Part => ({
     spans: [span(key, bold), span(` ${what}`, dim)],

@@ -37,8 +37,8 @@ const helpKeys = {
     ['q', 'quit'],
   ],
   loop: [
-    ['q', 'stop: the agent is ended, its attempt is kept, files go back to the checkpoint'],
-    ['q q q', 'within 3 seconds: kill the loop and quit'],
+    ['q', 'quit: leave it running or stop it is asked first'],
+    ['Ctrl-C', 'stop: its attempt is kept, the files go back; 3 times: kill it'],
     ['p', 'pause after this attempt; again: continue'],
     ['s', 'do not wait any longer for a limit or a service'],
     ['n', 'a note for the next prompt'],

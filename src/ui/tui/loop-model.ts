@@ -47,7 +47,9 @@ export interface LoopScreen {
   readonly pagers: Readonly<Record<LoopTab, Pager>>
   readonly search: Search | undefined
   readonly note: Editor | undefined
-  /** When `q` was pressed last, in the last seconds. */
+  /** `q` was pressed: whether to leave it running or to stop it is asked. */
+  readonly asksToLeave: boolean
+  /** When it was told to stop last, in the last seconds. */
   readonly presses: readonly number[]
   readonly asked: { readonly key: string; readonly atMs: number; readonly isPending: boolean }
   readonly now: AttemptNow | undefined
@@ -75,6 +77,7 @@ export function loopScreen(change: string, isOwn: boolean): LoopScreen {
     pagers: { Agent: atEnd, Tasks: atStart, Diff: atStart, Gates: atEnd, Log: atEnd },
     search: undefined,
     note: undefined,
+    asksToLeave: false,
     presses: [],
     asked: { key: '', atMs: 0, isPending: false },
     now: undefined,
@@ -104,6 +107,11 @@ export function gatedAttempt(screen: Pick<LoopScreen, 'feed' | 'storyId' | 'stat
 
 export function isRunning({ life }: LoopScreen): boolean {
   return life === 'running' || life === 'joining'
+}
+
+/** One that has ended meanwhile is left without a question. */
+export function isAskedToLeave(screen: LoopScreen): boolean {
+  return screen.asksToLeave && isRunning(screen)
 }
 
 /** How a story stands: one mark for it, wherever it is drawn. */

@@ -11,7 +11,17 @@ import type { KeyHint, View } from './frame.ts'
 import type { World } from './inputs.ts'
 import { paneInside, placesOf, readingOf } from './loop-content.ts'
 import { doingLine, headOf, overLines } from './loop-head.ts'
-import { hasEnd, isRunning, lookedAt, loopTabs, meaningOf, sinceMs, storiesOf } from './loop-model.ts'
+import {
+  hasEnd,
+  isAskedToLeave,
+  isRunning,
+  lookedAt,
+  loopTabs,
+  meaningOf,
+  sinceMs,
+  storiesOf,
+  wide,
+} from './loop-model.ts'
 import type { LoopScreen } from './loop-model.ts'
 import { searchedFor } from './search.ts'
 import type { Search } from './search.ts'
@@ -159,9 +169,23 @@ function footLine(screen: LoopScreen, columns: number, { says, hasList }: Around
       ],
       columns,
     )
+  if (isAskedToLeave(screen)) return leaveLine(columns)
   if (says !== '') return clipLine(line(` ${says}`, styleFor('waiting')), columns)
   if (screen.note !== undefined) return keyLine([['esc', 'close this, and see how it ended']], columns)
   return keyLine(hintsOf(screen, hasList), columns)
+}
+
+/** To stop it costs the attempt: nobody does that by the key that leaves every other program. */
+function leaveLine(columns: number): Line {
+  const isNarrow = columns < 60
+  const stops = columns < wide ? 'stop it' : 'stop it: its attempt is undone and kept'
+  const hints: readonly KeyHint[] = [
+    ['d', isNarrow ? 'leave it' : 'leave it running'],
+    ['s', isNarrow ? 'stop it' : stops],
+    ['esc', 'stay'],
+  ]
+  const question = line(' Quit?', styleFor('human'))
+  return [...question, ...keyLine(hints, columns - cellsOf(question))]
 }
 
 function hintsOf(screen: LoopScreen, hasList: boolean): readonly KeyHint[] {
@@ -180,7 +204,7 @@ function hintsOf(screen: LoopScreen, hasList: boolean): readonly KeyHint[] {
   const skips: readonly KeyHint[] =
     state?.waiting !== undefined && state.waiting.for !== 'pause' ? [['s', 'skip the wait']] : []
   return [
-    ['q', 'stop'],
+    ['q', 'quit'],
     ...skips,
     ['p', isPaused ? 'continue' : 'pause'],
     ['n', 'note'],

@@ -15,6 +15,7 @@ import { loopExtent, paneInside } from './loop-content.ts'
 import {
   attemptsOf,
   gatedAttempt,
+  isAskedToLeave,
   isRunning,
   lookedAt,
   loopScreen,
@@ -152,6 +153,13 @@ export function unansweredLoop(screen: LoopScreen): LoopScreen {
 /** Undefined: not a key of this screen. */
 export function typedLoop(screen: LoopScreen, key: Key, world: World): Step<LoopScreen> | undefined {
   if (screen.note !== undefined) return typedNote(screen, screen.note, key)
+  if (isAskedToLeave(screen)) {
+    const stays = { ...screen, asksToLeave: false }
+    if (key.name === 'interrupt' || isLetter(key, 's')) return stopping(stays, world.nowMs)
+    // The screens know where `d` leads.
+    if (isLetter(key, 'd')) return undefined
+    return quiet(isLetter(key, 'q') ? screen : stays)
+  }
   const searched = screen.search && typedSearch(screen, screen.search, key, world)
   if (searched !== undefined) return searched
   if (key.name === 'interrupt' && isRunning(screen)) return stopping(screen, world.nowMs)
@@ -173,7 +181,10 @@ function typedLetter(screen: LoopScreen, letter: string, world: World): Step<Loo
   if (numbered !== undefined) return quiet({ ...atAnother(screen), tab: numbered })
   if (letter === '/') return quiet({ ...screen, search: searchOf() })
   if (!isRunning(screen)) return undefined
-  if (letter === 'q') return stopping(screen, world.nowMs)
+  if (letter === 'q')
+    return isStopping(screen, world.nowMs)
+      ? stopping(screen, world.nowMs)
+      : quiet({ ...screen, asksToLeave: true })
   if (letter === 'n') return quiet({ ...screen, note: editorOf() })
   if (letter === 'p') {
     const isOff = state?.pause === true || state?.waiting?.for === 'pause'
@@ -208,6 +219,14 @@ function walked(screen: LoopScreen, by: number): Step<LoopScreen> {
   return quiet({ ...atAnother(screen), storyId: next === worked ? undefined : next, pagers })
 }
 
+function isLetter(key: Key, letter: string): boolean {
+  return key.name === 'text' && key.text === letter
+}
+
+function isStopping({ state, presses }: LoopScreen, nowMs: number): boolean {
+  return state?.stop !== undefined || presses.some((at) => nowMs - at < forceMs)
+}
+
 /** So many, so fast, and it is killed. */
 const forcePresses = 3
 const forceMs = 3_000
@@ -227,7 +246,7 @@ function stopping(screen: LoopScreen, nowMs: number): Step<LoopScreen> {
     )
   }
   const next = { ...screen, presses }
-  const says = 'Stopping: the agent is ended, its attempt kept, the files restored. qqq kills.'
+  const says = 'Stopping: the agent is ended, its attempt kept, the files restored. Ctrl-C 3 times kills.'
   if (presses.length > 1 || screen.state?.stop !== undefined) return { screen: next, acts: [], says }
   return { screen: next, acts: [{ do: 'stop', change, isForce: false }], says }
 }

@@ -148,7 +148,7 @@ describe('reading', () => {
     expect(player.type('5').text()).toContain('[Log]')
     expect(player.type('?').text()).toContain('any key')
     player.type(' 1')
-    expect(player.type('\u001B').text()).toContain('q stop')
+    expect(player.type('\u001B').text()).toContain('q quit')
   })
 
   test('what was found stays in sight while more is said; in another tab it is looked for anew', () => {
@@ -321,32 +321,57 @@ describe('control', () => {
   const stop = { do: 'stop', change, isForce: false }
   const force = { do: 'stop', change, isForce: true }
 
-  test('q stops, and says what that does; once', () => {
+  test('q asks first: d leaves it running, s stops it, Esc stays; whoever waits for it loses nothing by a key', () => {
+    for (const [columns, words] of [
+      [120, 'Quit? d leave it running · s stop it: its attempt is undone and kept · esc stay'],
+      [80, 'Quit? d leave it running · s stop it · esc stay'],
+      [40, 'Quit? d leave it · s stop it · esc stay'],
+    ] as const) {
+      const player = playing(halfWay, { columns, rows: 24 })
+      player.asked()
+      expect(player.type('q').text()).toContain(words)
+      expect(player.type('q').asked()).toEqual([])
+      expect(player.type('\u001B').text()).not.toContain('Quit?')
+      expect(player.asked()).toEqual([])
+      expect(player.type('qs').asked()).toEqual([stop])
+      expect(player.text()).toContain('Stopping')
+    }
     const player = playing(halfWay)
     player.asked()
-    player.type('q')
-    expect(player.asked()).toEqual([stop])
-    expect(player.text()).toContain('Stopping')
-    expect(player.type('q').asked()).toEqual([])
+    expect(player.type('qd').asked()).toMatchObject([{ do: 'quit', exitCode: 0 }])
+    // The end of the loop is an answer, too.
+    expect(
+      playing(halfWay)
+        .type('q')
+        .hear({ type: 'told', change, records: toldOf(whole) })
+        .text(),
+    ).not.toContain('Quit?')
   })
 
-  test('three times within three seconds it kills, and quits', () => {
-    const player = playing(halfWay).type('q').later(1).type('q').later(1)
+  test('Ctrl-C stops, and says what that does; once', () => {
+    const player = playing(halfWay)
     player.asked()
-    const acts = player.type('q').asked()
+    player.type('\u0003')
+    expect(player.asked()).toEqual([stop])
+    expect(player.text()).toContain('Stopping')
+    expect(player.type('\u0003').asked()).toEqual([])
+  })
+
+  test.each(['\u0003', 'q'])('three times within three seconds it kills, and quits: %j', (key) => {
+    const player = playing(halfWay)
+      .type(key === 'q' ? 'qs' : key)
+      .later(1)
+      .type(key)
+      .later(1)
+    player.asked()
+    const acts = player.type(key).asked()
     expect(acts[0]).toEqual(force)
     expect(acts[1]).toMatchObject({ do: 'quit', exitCode: 130 })
   })
 
   test('three times in a longer while do not kill', () => {
-    const player = playing(halfWay).type('q').later(2).type('q').later(2)
-    expect(player.type('q').asked()).not.toContainEqual(force)
-  })
-
-  test('Ctrl-C is q', () => {
-    const player = playing(halfWay)
-    player.asked()
-    expect(player.type('\u0003').asked()).toEqual([stop])
+    const player = playing(halfWay).type('\u0003').later(2).type('\u0003').later(2)
+    expect(player.type('\u0003').asked()).not.toContainEqual(force)
   })
 
   test('p pauses; of a loop that pauses it is the way on', () => {
@@ -428,7 +453,7 @@ describe('control', () => {
 
   test('? shows the keys, and any key closes them', () => {
     const player = playing(halfWay).type('?')
-    expect(player.text()).toContain('q q q')
+    expect(player.text()).toContain('Ctrl-C')
     expect(player.type('q').text()).toContain('[Agent]')
     expect(player.asked()).not.toContainEqual(stop)
   })
