@@ -63,6 +63,8 @@ function takeDown(world: World, place: Place): void {
     if (there.has(token.id)) token.isCommitted = true
     if (token.where === 'index' && token.place === place) token.isRetired = true
   }
+  // What they had staged is in that commit.
+  if (place === 'checkout') ledger.staged.clear()
   const branch = world.tryGit(['symbolic-ref', '-q', 'HEAD'], place)
   if (ledger.refs.has(branch)) ledger.refs.set(branch, world.tryGit(['rev-parse', 'HEAD'], place))
 }
