@@ -371,7 +371,7 @@ async function sandbox(env: NodeJS.ProcessEnv, config: Config | undefined): Prom
   if (asked !== 'off') return ok('sandbox', `${asked}, by ${probe.program}`)
   return ok(
     'sandbox',
-    `off: the agent can read and write what you can; possible by ${probe.program}: --sandbox workspace, or in ralph.yaml: sandbox: workspace`,
+    `off: the agent can read and write what you can. To confine it: --sandbox workspace, or in ralph.yaml: sandbox: workspace`,
   )
 }
 

@@ -4,6 +4,7 @@ import { inspectLock } from '../adapters/files/lock.ts'
 import { stateFile } from '../adapters/files/paths.ts'
 import { readStateFile } from '../adapters/files/state-reader.ts'
 import { follow } from '../adapters/files/tail.ts'
+import { isRed } from '../core/baseline.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
 import { gateTimes } from '../core/report.ts'
@@ -39,7 +40,11 @@ export async function statusOf(
       const told = { ...report, ...gone, ...(parked !== undefined && { parked }) }
       if (runs.length === 1) {
         const found = await whereabouts(site, run)
-        const where = found.where && again.length > 0 ? { ...found.where, tree_again: again } : found.where
+        const where = found.where && {
+          ...found.where,
+          ...(again.length > 0 && { tree_again: again }),
+          ...(isRed(failedGate(run)?.baseline) && { is_gate_red: true as const }),
+        }
         return { ...told, ...found, ...(where !== undefined && { where }) }
       }
       const landed = await landedHere(site, run)
@@ -176,14 +181,18 @@ export async function whyOf(site: Site, change: string | undefined, known?: Know
       return decisionsOf(run.recall(...decisive))
     },
     get failed_gate() {
-      const last = run.state.iterations.at(-1)
-      if (last?.verdict !== 'gate_failed') return undefined
-      const gate = failedGateOf(run.recall('gate.ended'), last.n)
-      const baseline = run.state.baselines[gate?.command ?? '']
-      return gate === undefined || baseline === undefined ? gate : { ...gate, baseline }
+      return failedGate(run)
     },
     earlier_runs: foldersOf(run),
   }
+}
+
+function failedGate(run: KnownRun): Decisions['failed_gate'] {
+  const last = run.state.iterations.at(-1)
+  if (last?.verdict !== 'gate_failed') return undefined
+  const gate = failedGateOf(run.recall('gate.ended'), last.n)
+  const baseline = run.state.baselines[gate?.command ?? '']
+  return gate === undefined || baseline === undefined ? gate : { ...gate, baseline }
 }
 
 function foldersOf(run: KnownRun): readonly string[] {

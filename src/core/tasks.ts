@@ -55,6 +55,10 @@ function readPlan(files: readonly TasksFile[]): ReadPlan {
     notes.push(...found.notes)
     for (const line of unclosedFences)
       lints.push({ file, line, message: 'this fence never closes; it was read as text' })
+    // Markdown takes it for text, its author for a story.
+    for (const { number: line, text: read } of lines.filter(({ hidden }) => !hidden))
+      if (/^#{2,6}[^\s#]/.test(read))
+        lints.push({ file, line, message: `"${read.slice(0, 40)}" is no heading: write a blank after the #` })
     if (found.groups.length === 0 && lines.some((line) => /^\s*(?:[-*+]|\d+[.)])\s+\S/.test(line.text))) {
       lints.push({ file, line: 1, message: 'there are lists but no boxes: write each task as `- [ ] text`' })
     }

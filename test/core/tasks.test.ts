@@ -175,6 +175,14 @@ describe('lints', () => {
     ).toContain(message)
   })
 
+  test('a heading without a blank is named, and no story; a tag in the text is neither', () => {
+    const { lints, stories } = parse('##1. A\n- [ ] a\n#tag and ## in a line\n')
+    expect(stories).toHaveLength(1)
+    expect(lints).toEqual([
+      { file: 'tasks.md', line: 1, message: '"##1. A" is no heading: write a blank after the #' },
+    ])
+  })
+
   test('a ticked parent with an open child is named', () => {
     expect(parse('- [x] a\n  - [ ] b').lints).toMatchObject([
       { line: 1, message: expect.stringContaining('a task below it is open') },

@@ -678,3 +678,26 @@ test('27: logs --gate of a loop that came to nothing is the gate that failed, no
   expect(why).toContain('ralph diff 4 demo')
   expect(why).not.toMatch(/ralph (?:diff|logs) 1 demo/)
 })
+
+test('demo with an agent that there is not says only that, and a repository without a commit is told what ralph up needs', async () => {
+  const at = scratch({ commit: false })
+  const demo = await ralph(at, ['demo', '--agent', 'nope'])
+  expect([demo.code, demo.stdout]).toEqual([2, ''])
+  expect(demo.stderr).toContain('there is no agent "nope"')
+  const up = await ralph(at, ['up', '--agent', 'demo'])
+  expect([up.code, up.stderr]).toEqual([2, expect.stringContaining('main has no commit yet') as string])
+  type(at, after(up.stderr, 'Nothing was touched. First:'))
+  expect((await ralph(at, ['up', '--agent', 'demo', '--pull'])).code).toBe(0)
+})
+
+test('a gate that is red without the agent: status, too, offers no words for the agent', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const stuck = await ralph(at, [
+    ...['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '1'],
+    ...['--verify', at.script('red.sh', '#!/bin/sh\necho broken; exit 1\n')],
+  ])
+  expect(stuck.code).toBe(3)
+  const status = (await ralph(at, ['status'])).stdout
+  expect(status).toMatch(/ralph resume demo +try again, when that is fixed$/m)
+  expect(status).not.toContain('--feedback')
+})

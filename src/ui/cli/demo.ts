@@ -1,5 +1,6 @@
 // `ralph demo`: one loop from its start to its end in a throw-away repository, and what to type next.
 import { rm } from 'node:fs/promises'
+import { parseSetting } from '../../config/parse.ts'
 import { paintFor } from '../io.ts'
 import { entryLines, wrapWords } from '../print/layout.ts'
 import { stepLines } from '../print/step-lines.ts'
@@ -15,6 +16,8 @@ export interface DemoOptions {
 }
 
 export async function showDemo(context: Context, { agent, parallel, remove }: DemoOptions): Promise<void> {
+  // Before a folder is made for it.
+  parseSetting('agent', agent, '--agent')
   const { control } = await context.app()
   const { folder, repo, change } = await control.makeDemo(parallel)
   const sheet = { paint: paintFor(context.io.stdout, context.io.env), columns: context.io.stdout.columns }

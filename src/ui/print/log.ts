@@ -84,7 +84,8 @@ export function logFoot(
   const columns = isTerminal(stdout) ? Math.max(20, stdout.columns ?? 80) : undefined
   const why = reason === '' ? '' : `: ${clip(oneLine(reason), 200)}`
   const more = verdict === 'gate_failed' ? ` (ralph logs ${oneLine(change)} --gate ${String(n)})` : ''
-  const text = `${verdictName(verdict)}${why}${more}`
+  // "stopped: stopped by you" says it twice.
+  const text = reason.startsWith(verdictName(verdict)) ? why.slice(2) : `${verdictName(verdict)}${why}${more}`
   return entryLines({ sign: mark(verdictMeaning(verdict), paint), text }, { paint, columns }).map((line) =>
     legible(line, env),
   )

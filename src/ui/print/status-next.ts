@@ -75,7 +75,7 @@ export function nextSteps(report: StatusReport): readonly Step[] {
       return sorted([...afterCleanup(report), ...tickedNext(report), ...openNext(report)], 'then')
     const isCrash = report.iterations.at(-1)?.verdict === 'crash'
     const first: Step = mayUseWords(report)
-      ? isCrash
+      ? isCrash || report.where?.is_gate_red
         ? ['next', resume, 'try again, when that is fixed']
         : ['next', `${resume} --feedback "…"`, 'try again, and tell the agent more']
       : (tickedNext(report)[0] ?? ['next', resume, 'continue'])

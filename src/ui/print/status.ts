@@ -185,7 +185,7 @@ function lastFacts(report: StatusReport): readonly Fact[] {
   // A death is told by a line of its own.
   if (report.died_at !== undefined) return facts
   if (report.parked !== undefined) return parkedRows(report.parked)
-  const isStopped = last?.verdict === 'interrupted' && report.stop_reason === 'signal'
+  const isStopped = last?.verdict === 'interrupted' && ['signal', 'killed'].includes(report.stop_reason ?? '')
   if (last !== undefined && last.reason !== '' && !isStopped)
     facts.push(['last try', excerpt(last.reason, 100)])
   const stop = stopOf(report)

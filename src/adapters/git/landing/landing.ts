@@ -1,5 +1,6 @@
 // Puts the work of a change on a branch without touching anybody's checkout: merged among the objects, moved only where nobody else has
 // moved it.
+import { headRef } from '../formats/ref-files.ts'
 import { RalphError } from '../../../core/error.ts'
 import { shown, type Git } from '../git.ts'
 import { heldWhere } from './held.ts'
@@ -101,10 +102,11 @@ export async function targetRefs(
 ): Promise<{ readonly own: string; readonly landed: string | undefined }> {
   const [own, landed] = [await readRef(git, `refs/heads/${target}`), await readRef(git, landedRef(target))]
   const hint = 'Nothing was touched. Name the branch that the changes go to: --into <branch>.'
-  if (own === undefined)
-    throw new RalphError('repository_state', `There is no branch ${target}, or it has no commit yet.`, {
-      hint,
+  if (own === undefined && headRef(git) === `refs/heads/${target}`)
+    throw new RalphError('repository_state', `${target} has no commit yet, so nothing can land on it.`, {
+      hint: 'Nothing was touched. First: git add --all && git commit -m "start"',
     })
+  if (own === undefined) throw new RalphError('repository_state', `There is no branch ${target}.`, { hint })
   const why = await whyNoTarget(git, target)
   if (why !== '') throw new RalphError('repository_state', `${why}.`, { hint })
   return { own, landed }
