@@ -692,10 +692,9 @@ test('demo with an agent that there is not says only that, and a repository with
 
 test('a gate that is red without the agent: status, too, offers no words for the agent', async () => {
   const at = scratch({ tasks: tasksOf(1) })
-  const stuck = await ralph(at, [
-    ...['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '1'],
-    ...['--verify', at.script('red.sh', '#!/bin/sh\necho broken; exit 1\n')],
-  ])
+  const red = at.script('red.sh', '#!/bin/sh\necho broken; exit 1\n')
+  const words = ['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '1', '--verify', red]
+  const stuck = await ralph(at, words)
   expect(stuck.code).toBe(3)
   const status = (await ralph(at, ['status'])).stdout
   expect(status).toMatch(/ralph resume demo +try again, when that is fixed$/m)

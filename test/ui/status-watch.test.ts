@@ -34,3 +34,15 @@ it.concurrent.each([
   // The last word is for the scrollback: whole.
   expect(out.slice(final)).toContain(`ralph resume ${status.change_id}`)
 })
+
+it('in a pipe a second that has passed is no news: it is written again when something has changed', async () => {
+  const answers = [1, 2, 3, 4].map((second): StatusReport => {
+    const updated_at = `2026-02-09T14:00:0${second}+01:00`
+    return { ...status, total_tokens: second < 4 ? 10 : 300_000, updated_at }
+  })
+  const last = { ...status, alive: false, status: 'stopped' as const }
+  const { out } = await ralph(['status', '--watch'], {
+    answers: { status: () => Promise.resolve([answers.shift() ?? last]) },
+  })
+  expect(out.match(new RegExp(`^${status.change_id} `, 'gm'))).toHaveLength(3)
+})

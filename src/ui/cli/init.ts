@@ -2,7 +2,7 @@
 import { starterFile } from '../../config/starter.ts'
 import { RalphError } from '../../core/error.ts'
 import type { App, Said, Setup } from '../app.ts'
-import { isTerminal, paintFor } from '../io.ts'
+import { isTerminal } from '../io.ts'
 import { ask } from '../print/ask.ts'
 import { folded } from '../print/layout.ts'
 import { oneLine } from '../print/text.ts'
@@ -36,8 +36,14 @@ export async function setUp(
   const others = found.gates.map(({ command }) => command).filter((command) => !gates.includes(command))
   const request = { agent: found.agent, gates, otherGates: others }
   const text = starterFile(request)
-  const { dim } = paintFor(io.stdout, io.env)
-  if (!json) io.stdout.write(`\n${oneLine(found.path)}:\n\n${dim(text.trimEnd())}\n\n`)
+  // The comments are for whoever opens the file: here they would push the question's own lines off the screen.
+  const set = text.split('\n').filter((line) => /^\s*[^#\s]/.test(line))
+  say(
+    '',
+    `${oneLine(found.path)}, with the settings that are often used as comments${set.length === 0 ? '' : ', and:'}`,
+    ...set.map((line) => `  ${line}`),
+    '',
+  )
   if (!yes && !isAsked) {
     throw new RalphError('usage', `There is no terminal on which to ask whether to write ${found.path}.`, {
       hint: 'Nothing was written. To write it without a question, add: --yes',

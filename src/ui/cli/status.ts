@@ -56,6 +56,7 @@ async function keepShowing(
     ])
   const inPlace = isTerminal(stdout) && !json
   let shown = ''
+  let known = ''
   while (!context.readerGone.aborted) {
     const reports = await read()
     const isLast = !reports.some((report) => report.alive)
@@ -69,12 +70,19 @@ async function keepShowing(
       .slice(0, Math.max(1, rows - 1))
       .map((line) => clipPainted(line, columns - 1))
     const text = `${inPlace && !isLast ? picture.join('\n') : whole}\n`
-    if (text !== shown)
+    // In a pipe a second that has passed is no news.
+    const news = inPlace || json || isLast ? text : JSON.stringify(reports, withoutClock)
+    if (news !== known)
       stdout.write(inPlace ? eraseRows(shown, columns, (line) => widthOf(clean(line))) + text : text)
     shown = text
+    known = news
     if (isLast) return
     await sleep(refreshMs, undefined, { signal: context.readerGone }).catch(ignoreAbort)
   }
+}
+
+function withoutClock(key: string, value: unknown): unknown {
+  return key === 'last_activity' || key === 'updated_at' ? undefined : value
 }
 
 /** Rows, not lines: a line takes several once the terminal was made narrower. */
