@@ -198,8 +198,9 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     notLanded: (target, commits, refs) => notLandedOn(git, target, commits, refs),
     async build(change, { base, tip, generated, isAtRef }, stop) {
       const lost = await lostStart(site, change, base, tip)
-      const merging = lost === undefined ? mergeCommits(git, base, tip) : mergeSince(git, lost, base, tip)
-      const merged = await merging.catch((error: unknown) => {
+      const merge = (): ReturnType<typeof mergeCommits> =>
+        lost === undefined ? mergeCommits(git, base, tip) : mergeSince(git, lost, base, tip)
+      const merged = await merge().catch((error: unknown) => {
         if (error instanceof RalphError) return { refused: `git cannot merge it: ${error.message}` }
         throw error
       })
@@ -219,7 +220,8 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       scratch = undefined
       const there = await at(base, change, stop)
       if (there === 'stopped' || 'refused' in there) return there
-      await enterTree(there, tree, { base, paths: inGenerated })
+      // While the set-up ran, somebody's `git gc` may have thrown away what no ref holds.
+      await enterTree(there, (await merge()).tree, { base, paths: inGenerated })
       const made = await makeAnew(there, commandsFor(toMake), change, stop)
       if (made === 'stopped') return made
       // With markers in other files it may fail; it runs again when an agent has resolved those.

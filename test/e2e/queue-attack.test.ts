@@ -180,6 +180,21 @@ it('Q24 Q25 I3: while its gates run a plan is edited, a change is taken out, its
   expect([last.code, landedOf(last).toSorted()]).toEqual([0, ['a', 'b', 'c']])
 })
 
+it('I6: a git gc that throws away all that no ref holds, while a landing is set up, stops nothing: both changes land', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  const gc = at.script(
+    'gc.sh',
+    `#!/bin/sh
+unset GIT_CONFIG_PARAMETERS
+case $PWD in *--landing) git reflog expire --expire=now --all && git gc -q --prune=now && echo done >> "$HOME/gc" ;; esac
+`,
+  )
+  const done = await ralph(at, ['up', '--json', ...at.args, '--setup', gc])
+  expect([done.code, done.stderr, landedOf(done).toSorted()]).toEqual([0, '', ['a', 'b']])
+  expect(at.read('../home/gc')).toBe('done\ndone\n')
+  expect(at.git('fsck', '--no-dangling', '--no-progress')).toBe('')
+})
+
 it('Q6 I6: killed in a gate, then everything that no ref holds is thrown away: it is built anew; what somebody merged by hand lands nothing more', async () => {
   const at = project({ a: '', b: '' }, 1)
   at.git('branch', 'release')
