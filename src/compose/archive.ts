@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { archiveAttempts } from '../adapters/git/attempt/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { leftInArchive } from '../adapters/git/attempt/lost-files.ts'
+import { isAncestor } from '../adapters/git/tree/tree.ts'
 import type { PreflightReport } from '../ports.ts'
 import { earlierRuns, pastState } from './earlier.ts'
 import { isKnown } from './site.ts'
@@ -43,6 +44,15 @@ export async function begunAnew(
   const other = isOn
     ? `; to begin at ${originalBranch} instead: git switch ${originalBranch} && ralph loop ${change} --fresh`
     : ''
+  // With stashes, and after a cleanup, there was no branch of its own left.
+  const { checkpoint, cleaned, initial } = state.git
+  const isApart = cleaned === undefined && checkpoint !== initial && state.branch !== state.originalBranch
+  const isHere = async (saved: string): Promise<boolean> =>
+    commit.code === 0 && (await isAncestor(git, saved, 'HEAD'))
+  const without =
+    isApart && checkpoint !== undefined && !(await isHere(checkpoint))
+      ? `, without the commits of the earlier run, which stay kept: git log ${checkpoint.slice(0, 12)}`
+      : ''
   // A cleanup has brought them; with a work tree of its own they never left the user's checkout.
   const isBack = state.git.cleaned !== undefined || state.home !== undefined
   const left = await leftInArchive(git, state.git, isBack)
@@ -52,7 +62,7 @@ export async function begunAnew(
   ]
   const last = left.beside.length > 0 ? state.git.checkpoint : state.git.initial
   return [
-    `the earlier run is archived (ralph attempts ${change} --all). This one begins where you stand, ${place === 'HEAD' ? '' : `${place} at `}${commit.out.trim()}${isOn ? ', with the work of the earlier run' : ''}${other}`,
+    `the earlier run is archived (ralph attempts ${change} --all). This one begins where you stand, ${place === 'HEAD' ? '' : `${place} at `}${commit.out.trim()}${isOn ? ', with the work of the earlier run' : ''}${without}${other}`,
     ...named
       .slice(0, 10)
       .map(

@@ -453,6 +453,18 @@ describe('words', () => {
     expect(stderr).toContain(`ralph/demo at ${tip}, with the work of the earlier run`)
     expect(stderr).toContain('to begin at main instead: git switch main && ralph loop demo --fresh')
     expect(stderr).not.toContain('only in the archive')
+    expect(stderr).not.toContain('stay kept')
+  })
+
+  test('F14: where --fresh begins without the saved work of the earlier run, it names the commit that has it', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    await loop(at, half)
+    const tip = at.git('rev-parse', 'HEAD')
+    at.git('switch', '-q', 'main')
+    const { stderr } = await loop(at, half, '--fresh')
+    const [, commit = ''] = /which stay kept: git log (\w+)/.exec(stderr) ?? []
+    expect(at.git('rev-parse', commit)).toBe(tip)
+    expect(at.git('for-each-ref', '--contains', commit, 'refs/ralph/demo/archive')).not.toBe('')
   })
 
   test('C3: --fresh names the files of the earlier initial state that are only in the archive, with commands that bring them back', async () => {

@@ -139,6 +139,7 @@ function lostBytes(world: World, observed: Observed, words: string, fault: Tell)
     if (token.where === 'index' && (observed.index.has(token.id) || observed.anywhere.has(token.id))) continue
     if (isNamed(token, words) && bringsBack(world, token, words)) continue
     if (isUndoneWithAttempt(world, token, words) || isDeletedLater(world, token, words)) continue
+    if (isLeftBehind(world, token, words)) continue
     if (isInLeftTree(token, words)) continue
     const where = observed.anywhere.has(token.id) ? 'only in refs of ralph, and nobody said so' : 'nowhere'
     fault(
@@ -228,6 +229,12 @@ function isUndoneWithAttempt(world: World, token: Token, words: string): boolean
 function isInLeftTree(token: Token, words: string): boolean {
   const folders = [...words.matchAll(/what was in it is now in (\S+)/g)].map(([, folder = '']) => folder)
   return token.place === 'loop' && folders.some((folder) => tokensIn(folder).has(token.id))
+}
+
+/** Saved with the work of the agent that it was made beside, it stays with that work where a new run begins without it, and says where that is. */
+function isLeftBehind(world: World, token: Token, words: string): boolean {
+  const commits = words.match(/(?<=which stay kept: git log )[0-9a-f]+/g) ?? []
+  return token.isBeside === true && commits.some((commit) => holds(world, commit, token))
 }
 
 /** Saved with the work of the agent that it was made beside, it is the loop's: a later agent may delete the file, as any in a checkpoint. */
