@@ -146,6 +146,8 @@ export interface PreflightReport {
   readonly originalBranch: string
   /** `ralph/<change>`, or the user's own branch for stash. */
   readonly branch: string
+  /** How many files beside the plan, uncommitted until now, the first commit of that branch will hold. */
+  readonly uncommitted?: number
   readonly warnings: readonly string[]
 }
 

@@ -289,6 +289,7 @@ async function runHeld(
         tasks_file: change.tasksFile,
         original_branch: preflight.originalBranch,
         branch: preflight.branch,
+        ...(preflight.uncommitted && { uncommitted: preflight.uncommitted }),
         ...(site !== home && { home: home.git.worktree, brought: [...brought] }),
         ...(entered.setUp !== undefined && { set_up: entered.setUp }),
         ...(feedback !== undefined && { feedback }),

@@ -238,6 +238,8 @@ export const publicBodies = [
     feedback: z.string().optional(),
     /** No story of the plan is open: no agent and no branch will be needed. */
     nothing_to_do: z.literal(true).optional(),
+    /** How many files of the user's beside the plan were uncommitted: they are in the first commit of `branch`. */
+    uncommitted: z.number().int().positive().optional(),
     /** Who pays for the agents' calls, by agent: a login, an API key, unknown. */
     billing: z.record(z.string(), z.string()).optional(),
     /** Without gates: a command of the project's own that could be one; empty where none was found. */

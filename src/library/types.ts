@@ -49,6 +49,7 @@ export type LoopEvent = {
   readonly branch: string
   readonly feedback?: string | undefined
   readonly nothing_to_do?: true | undefined
+  readonly uncommitted?: number | undefined
   readonly billing?: Readonly<Record<string, string>> | undefined
   readonly gate_found?: string | undefined
   readonly uncaged?: true | undefined

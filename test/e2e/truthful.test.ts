@@ -55,3 +55,34 @@ describe('what was saved', () => {
     ])
   })
 })
+
+describe("the user's own uncommitted files", () => {
+  const begins = /Your .* kept in the first commit of ralph\/demo\./
+  const good = `echo work > "work-$RALPH_STORY.txt"; ${complete}`
+
+  test('are counted at the start, and named by keep and rename with the way that leaves them out', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('notes.txt', 'secret\n')
+    at.write('README.md', '# mine\n')
+    const { stdout } = await loop(at, good)
+    expect(stdout).toContain('Your 2 uncommitted files are kept in the first commit of ralph/demo.')
+    const words = [
+      'Its first commit holds files that you had not committed, and a push publishes them: README.md, notes.txt.',
+      '`ralph finish demo --squash` leaves them out.',
+    ]
+    for (const each of words) expect(stdout).toContain(each)
+    for (const how of [['--keep'], ['--keep', '--rename']])
+      for (const each of words) expect((await ralph(at, ['finish', 'demo', ...how])).stdout).toContain(each)
+    await ralph(at, ['finish', 'demo', '--squash'])
+    expect(at.git('log', '--format=', '--name-only', 'main')).not.toContain('notes.txt')
+    expect(at.read('notes.txt')).toBe('secret\n')
+  })
+
+  test('where only the plan was uncommitted, or nothing, nothing is said', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/demo/tasks.md', `${tasksOf(1)}- [ ] 1.3 third\n`)
+    const { stdout } = await loop(at, good)
+    expect(stdout).not.toMatch(begins)
+    expect(stdout).not.toContain('first commit')
+  })
+})

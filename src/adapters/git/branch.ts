@@ -36,7 +36,7 @@ import {
 } from './revert/snapshot.ts'
 import { noteStaged, stageIn } from './attempt/staged.ts'
 import { isInsideSame, lookInside } from './submodules/submodules.ts'
-import { isOfPlan } from './finish/squash.ts'
+import { isOfPlan } from './tree/plan-path.ts'
 import { commitTree, isAncestor, treeOf, treeOfIndex, writeTree } from './tree/tree.ts'
 import { checkpointsBy, drop, keep, restore, type SavePlan } from './strategy.ts'
 

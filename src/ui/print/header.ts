@@ -43,11 +43,18 @@ export function headerLines(event: Started, sheet: Sheet): readonly string[] {
     ...(event.home === undefined
       ? note('Leave this folder alone: a failed attempt undoes edits (--worktree avoids it).')
       : note(`It works in ${oneLine(event.worktree)}, without what is uncommitted here.`)),
+    ...(event.uncommitted === undefined ? [] : note(carriedWords(event.uncommitted, event.branch))),
     ...(event.set_up === undefined ? [] : note(setUpWords(event.set_up))),
     ...(event.feedback === undefined
       ? []
       : note(`The next prompt has your words: ${oneLine(event.feedback)}`)),
   ]
+}
+
+/** Who pushes that branch publishes them. */
+function carriedWords(count: number, branch: string): string {
+  const what = count === 1 ? 'uncommitted file is' : `${String(count)} uncommitted files are`
+  return `Your ${what} kept in the first commit of ${oneLine(branch)}.`
 }
 
 const uncagedWords =

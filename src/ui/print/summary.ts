@@ -28,7 +28,6 @@ export interface Ending {
     readonly choice?: Complete['choice']
     readonly message: string
     readonly remote?: string | undefined
-    readonly user_paths?: readonly string[] | undefined
     readonly commit?: string | undefined
   }
   /** What was said with the error that ended it. */
@@ -155,8 +154,9 @@ export function placeLines(ending: Ending, sheet: Sheet): readonly string[] {
   const hint =
     (stop === 'error' || stop === 'gate' || stop === 'auth') && ending.hint ? [oneLine(ending.hint)] : []
   return [
-    ...whereWords(ending).flatMap(said),
-    ...ownWords(ending).flatMap(said),
+    ...whereWords(ending).flatMap((text) =>
+      entryLines({ indent: 2, text, ...(text.startsWith(ownFiles) && { style: paint.yellow }) }, sheet),
+    ),
     ...hint.flatMap(said),
     ...ending.lasting.flatMap((line) => {
       const [first = '', ...rest] = said(`note: ${oneLine(line)}`)
@@ -228,23 +228,17 @@ function whereWords(ending: Ending): readonly string[] {
   ]
 }
 
-/** Nobody should publish by a copied line what they had not even committed. */
-function ownWords({ complete, finished }: Ending): readonly string[] {
-  const own = (finished?.user_paths ?? []).map(oneLine)
-  if (complete.status !== 'done' || finished?.remote === undefined || own.length === 0) return []
-  const more = own.length > 3 ? ' and more' : ''
-  return [`Its first commit holds your uncommitted files: ${own.slice(0, 3).join(', ')}${more}.`]
-}
-
 /** The steps below say how it comes back. */
 function isKeptOnBranch(message: string): boolean {
   return message.startsWith('the work is on ') && message.includes('` brings it back to ')
 }
+
+const ownFiles = 'Its first commit holds files that you had not committed'
 
 function finishedWords(message: string): readonly string[] {
   const plain = oneLine(message)
     .split('; ')
     .filter((part) => !/^`ralph finish .*` brings it back to /.test(part))
     .join('; ')
-  return plain === '' ? [] : sentences(plain).split('\n')
+  return plain === '' ? [] : sentences(plain).replace(` ${ownFiles}`, `\n${ownFiles}`).split('\n')
 }

@@ -16,6 +16,8 @@ import { keepNotGivenBack } from '../attempt/staged.ts'
 import { realIndex } from '../formats/index-file.ts'
 import { storedOrigin } from '../start/starting-point.ts'
 import { headRef } from '../formats/ref-files.ts'
+import { firstNames } from '../../../core/first-names.ts'
+import { isOfPlan } from '../tree/plan-path.ts'
 import { moveRefs, placeOf as nameOf, readRefs, type Refs } from '../refs/refs.ts'
 import { refuseNewAlias } from '../start/preflight.ts'
 import { remoteOf } from '../formats/remote.ts'
@@ -70,7 +72,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
   const done =
     choice === 'cleanup' || choice === 'squash'
       ? await cleanUp(store, work, choice === 'squash' ? { message: said } : undefined)
-      : await stay(store, work, choice === 'rename')
+      : await stay(store, work, choice)
   return {
     ...done.report,
     ...(gone.length > 0 && { gone }),
@@ -103,14 +105,15 @@ interface Done {
   readonly report?: Pick<FinishReport, 'remote' | 'stays' | 'commit' | 'refused'>
 }
 
-async function stay(store: Store, work: Work, isRename: boolean): Promise<Done> {
+async function stay(store: Store, work: Work, choice: FinishChoice): Promise<Done> {
   const { git, change, home } = store
-  const { origin, initial, tip, refs } = work
+  const { origin, initial, tip, refs, startPaths } = work
   const { checkpoint = tip } = store.memory()
   const branch = `ralph/${change}`
-  const renamed = isRename
-    ? await renameCommits(store, { origin: origin.commit, initial, tip, checkpoint })
-    : undefined
+  const renamed =
+    choice === 'rename'
+      ? await renameCommits(store, { origin: origin.commit, initial, tip, checkpoint })
+      : undefined
   const where =
     home !== undefined
       ? `in the work tree ${git.worktree}`
@@ -129,10 +132,21 @@ async function stay(store: Store, work: Work, isRename: boolean): Promise<Done> 
           ]
         : []),
       ...movedWords(origin, refs),
+      ...(choice === 'later' || origin.commit === undefined ? [] : ownWords(change, startPaths)),
       `\`ralph finish ${change} --cleanup\` brings it back to ${nameOf(origin)}`,
     ],
     ...(remote !== undefined && { report: { remote } }),
   }
+}
+
+/** Who pushes the branch publishes what they had not even committed. */
+function ownWords(change: string, startPaths: readonly string[]): string[] {
+  const own = startPaths.filter((path) => !isOfPlan(change, path))
+  if (own.length === 0) return []
+  return [
+    `its first commit holds files that you had not committed, and a push publishes them: ${firstNames(own.map(named), 3)}`,
+    `\`ralph finish ${change} --squash\` leaves them out`,
+  ]
 }
 
 /** By the user, a fetch, `ralph queue pull`, or an agent that hid from ralph: whoever reads it knows. */

@@ -1,4 +1,5 @@
 // One commit of the loop's work, on the branch that the user came from: made by the user's own `git commit`, hooks and signing included.
+import { isOfPlan } from '../tree/plan-path.ts'
 import { join } from 'node:path'
 import type { SquashPlan } from '../../../core/git-facts.ts'
 import { writeDurably } from '../../files/whole.ts'
@@ -66,11 +67,6 @@ export async function planSquash(
     )
   }
   return tree === ours ? undefined : { message, tree, onto, ...(plan.length > 0 && { plan }) }
-}
-
-/** In the folder of the change, wherever the repository has its openspec folder. */
-export function isOfPlan(change: string, path: string): boolean {
-  return `/${path}`.includes(`/openspec/changes/${change}/`)
 }
 
 async function hasOwnPlan(git: Git, tree: string, isOwn: (path: string) => boolean): Promise<boolean> {

@@ -14,6 +14,7 @@ import { copyDurably, copyIndex, installIndex, realIndex } from '../formats/inde
 import type { Git } from '../git.ts'
 import { putAway, wayOut } from './lost-record.ts'
 import { ownPathsNow } from '../formats/objects.ts'
+import { isOfPlan } from '../tree/plan-path.ts'
 import { storedOrigin, storeOrigin } from './starting-point.ts'
 import {
   doubtful,
@@ -76,7 +77,16 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
       : []),
     ...(await doubtful(git, scan, store.protectedPaths)),
   ]
-  return { worktree: git.worktree, originalBranch: originName(origin), branch, warnings }
+  const own = [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged].filter(
+    (path) => !isOfPlan(change, path) && !store.protectedPaths.includes(path),
+  )
+  return {
+    worktree: git.worktree,
+    originalBranch: originName(origin),
+    branch,
+    uncommitted: origin.commit === undefined ? 0 : new Set(own).size,
+    warnings,
+  }
 }
 
 export async function startBranch(store: Store, wish: StartMode): Promise<{ commit: string }> {
