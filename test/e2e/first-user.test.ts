@@ -712,3 +712,12 @@ test('a gate that is red without the agent: status, too, offers no words for the
   expect(status).toMatch(/ralph resume demo +try again, when that is fixed$/m)
   expect(status).not.toContain('--feedback')
 })
+
+test('39: attach of a name that there is not complains of the name, also where there is no terminal', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const wrong = await ralph(at, ['attach', 'demoo'])
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('"demoo"') as string])
+  expect(wrong.stderr).not.toContain('terminal')
+  await loop(at, goodAgent)
+  expect((await ralph(at, ['attach', 'demo'])).stderr).toContain('needs a terminal')
+})

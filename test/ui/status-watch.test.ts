@@ -46,3 +46,14 @@ it('in a pipe a second that has passed is no news: it is written again when some
   })
   expect(out.match(new RegExp(`^${status.change_id} `, 'gm'))).toHaveLength(3)
 })
+
+it('on a terminal it waits for the first loop to begin; in a pipe there is nothing to wait for', async () => {
+  const last = { ...status, alive: false, status: 'stopped' as const }
+  const looks: (readonly StatusReport[])[] = [[], [status]]
+  const answers = { status: () => Promise.resolve(looks.shift() ?? [last]) }
+  const { out } = await ralph(['status', '--watch'], { answers, terminal: true })
+  expect(out).toContain('No loop has run in this repository yet')
+  expect(out).toContain(`ralph resume ${status.change_id}`)
+  const piped = await ralph(['status', '--watch'], { answers: { status: () => Promise.resolve([]) } })
+  expect([piped.code, piped.out]).toEqual([0, expect.stringContaining('No loop has run') as string])
+})

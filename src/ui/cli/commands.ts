@@ -383,7 +383,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
             .addOption(
               new Option(
                 '--gate [N]',
-                'what the gates of attempt N printed (default: the last attempt that ran any)',
+                'what the gates of attempt N printed (default: the last that failed, else the last)',
               )
                 // What follows it may be the change's name.
                 .argParser((text): number | string => (isNumber(text) ? iterationNumber(text) : text))

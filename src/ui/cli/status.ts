@@ -59,7 +59,9 @@ async function keepShowing(
   let known = ''
   while (!context.readerGone.aborted) {
     const reports = await read()
-    const isLast = !reports.some((report) => report.alive)
+    // Whoever opens a second terminal first waits for the loop; a script would wait for ever.
+    const isEarly = inPlace && reports.length === 0
+    const isLast = !isEarly && !reports.some((report) => report.alive)
     const whole = json
       ? JSON.stringify(asJson(reports))
       : legible(statusText(reports, { paint: paintFor(stdout, env), nowMs: Date.now() }), env)

@@ -133,16 +133,14 @@ async function saidOn({ stderr, env }: Io, said: string): Promise<void> {
 /** `ralph attach`: also to a loop that has ended or is dead. */
 export async function attach(context: Context, change: string | undefined): Promise<void> {
   const { io, app, exitWith } = context
+  const own = await app()
+  // A wrong name is told wherever it is typed.
+  const { change_id: name } = await own.observe.history(change)
   if (!mayOpenTui(io))
     throw new RalphError('usage', 'ralph attach needs a terminal that it can draw on.', {
       hint: 'Without one: ralph logs -f, or ralph status --watch',
     })
   const guard = standGuard(io.env)
-  const own = await app()
-  const [{ clientOf }, { change_id: name }] = await Promise.all([
-    import('./client.ts'),
-    own.observe.history(change),
-    import('../tui/start.tsx'),
-  ])
+  const [{ clientOf }] = await Promise.all([import('./client.ts'), import('../tui/start.tsx')])
   exitWith(await openTui(io, clientOf(context, own), { at: 'loop', change: name, isOwn: false }, { guard }))
 }
