@@ -109,7 +109,7 @@ async function statusOf(
     unknown: string
     done?: number
     branch?: string
-  } & Pick<Listed, 'waiting_for' | 'died_at' | 'orphan_pids' | 'landed' | 'parked'>
+  } & Pick<Listed, 'stop_reason' | 'waiting_for' | 'died_at' | 'orphan_pids' | 'landed' | 'parked'>
 > {
   try {
     const run = await knownRun(site, name)
@@ -123,14 +123,18 @@ async function statusOf(
     const branch = seen === '' ? undefined : await branchElsewhere(site, run)
     const landed = branch === undefined ? undefined : await landedHere(site, run)
     const parked = await parkedHere(site, run)
+    const { stopReason } = (isRunning(run) ? undefined : run.state.outcome) ?? {}
+    // Who has ticked the box has still to resume it.
+    const isYours = stopReason === 'human' && run.state.choice !== 'cleanup'
     const { waiting_for: waitingFor } = isRunning(run) ? waitingFields(run.state) : {}
     return {
       status: isDead(run) ? 'stopped' : seen,
       unknown: '',
+      ...(stopReason !== undefined && { stop_reason: stopReason }),
       ...(waitingFor !== undefined && { waiting_for: waitingFor }),
       ...(hasDied(run) && (await (await import('./reports.ts')).deathIn(site, run))),
       // Brought to the user's branch, or gone: then only the boxes there count.
-      ...(seen !== '' && (branch !== undefined || isRunning(run)) && { done }),
+      ...(seen !== '' && (branch !== undefined || isRunning(run) || isYours) && { done }),
       ...(branch !== undefined && { branch }),
       ...(landed !== undefined && { landed }),
       ...(parked !== undefined && { parked }),

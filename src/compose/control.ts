@@ -25,7 +25,8 @@ export async function sayDone(
   return withRun(site, change, async (held) => {
     const { change: name, state } = held.run
     const parked = isJudged ? undefined : await parkedHere(site, held.run)
-    if (parked !== undefined) throw (await import('./queue-entry.ts')).parkedError(name, parked)
+    if (parked !== undefined && parked.byLoop !== true)
+      throw (await import('./queue-entry.ts')).parkedError(name, parked)
     if (state.settings?.done_criteria !== 'manual') {
       throw new RalphError(
         'usage',

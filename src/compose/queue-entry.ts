@@ -52,9 +52,12 @@ export async function parkedWork(git: Git, run: KnownRun): Promise<ParkedWork | 
   const { choice, status } = run.state
   if (isRunning(run) || choice === 'cleanup') return undefined
   const { state, why, hint, unresolved } = entryNow(git.gitCommonDir, run.change) ?? {}
-  // A loop that ended by its own fault tells that better.
-  if (state === 'parked' && (unresolved !== undefined || status === 'done'))
-    return { why: why ?? '', hint: hint ?? '' }
+  if (state === 'parked')
+    return {
+      why: why ?? '',
+      hint: hint ?? '',
+      ...(unresolved === undefined && status !== 'done' && { byLoop: true }),
+    }
   if (unresolved === undefined) return undefined
   const what = bothChanged(unresolved.paths)
   if (state !== 'removed') return { why: what, hint: 'To go on: ralph up' }

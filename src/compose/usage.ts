@@ -84,6 +84,7 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
     ...(died !== undefined && { died_at: died }),
     ...(parked !== undefined && { parked }),
     reason: state.outcome?.reason ?? '',
+    ...(state.outcome?.stopReason !== undefined && { stop_reason: state.outcome.stopReason }),
     stories: state.stories,
     iterations: state.iterations,
     ...(isRunning(run) &&

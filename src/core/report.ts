@@ -7,6 +7,8 @@ export interface RunHistory {
   readonly status: LoopStatus
   /** Why it ended, in words; empty while it runs. */
   readonly reason: string
+  /** As the state file has it; absent while it runs. */
+  readonly stop_reason?: string
   /** When its loop was killed; absent once that is repaired. */
   readonly died_at?: string
   readonly parked?: ParkedWork
@@ -28,6 +30,8 @@ export interface ParkedWork {
   readonly why: string
   /** What the user can do: a sentence, then lines to type. */
   readonly hint: string
+  /** Its loop ended by itself before it was done: what happened then is told as of any run. */
+  readonly byLoop?: true
 }
 
 /** How it was run, and where. */
@@ -107,6 +111,7 @@ export interface RunReport {
   readonly change_id: string
   readonly status: LoopStatus
   readonly reason: string
+  readonly stop_reason?: string
   readonly died_at?: string
   readonly parked?: ParkedWork
   /** Empty when no iteration ran. */
@@ -152,6 +157,7 @@ export function runReport(history: RunHistory): RunReport {
     change_id: history.change_id,
     status: history.status,
     reason: history.reason,
+    ...(history.stop_reason !== undefined && { stop_reason: history.stop_reason }),
     ...(history.died_at !== undefined && { died_at: history.died_at }),
     ...(history.parked !== undefined && { parked: history.parked }),
     ...(history.about !== undefined && { about: history.about }),

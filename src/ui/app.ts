@@ -351,6 +351,8 @@ export interface ChangeList {
   readonly changes: readonly (Omit<ChangeSummary, 'problem'> & {
     /** Of its loop; empty where none ever ran. */
     readonly status: LoopStatus | ''
+    /** Why its loop ended; absent where it has not, or is done. */
+    readonly stop_reason?: string
     /** Where its loop has got further, or less far, than the plan in this checkout says. */
     readonly loop_stories_done?: number
     /** The branch that has its plan, where this checkout does not. */

@@ -90,19 +90,27 @@ export function statusWord(status: LoopStatus | '', paint: Paint): string {
   return status === '' ? word : paint.bold(word)
 }
 
+/** Where a run waits for what only its user can do, or say. */
+export function humanWord(paint: Paint): string {
+  const [word, meaning] = waitStates.human
+  return paint.bold(inColourOf(meaning, word, paint))
+}
+
 /** Of a change now: whether its loop waits or has died, or the queue has parked it, comes first, else see `changeState`. */
 export function stateNow(
-  { status, waiting_for: waitsFor, died_at: died, parked }: LoopNow,
-  plan: Parameters<typeof changeState>[1],
+  { status, stop_reason: why, waiting_for: waitsFor, died_at: died, parked }: LoopNow,
+  plan: PlanCounts,
 ): readonly [word: string, meaning: Meaning] {
   if (died !== undefined && status !== 'done') return ['died', 'failed']
   if (parked !== undefined) return ['parked', 'human']
   if (waitsFor !== undefined) return waitStates[waitsFor]
-  return changeState(status, plan)
+  return changeState(status, why, plan)
 }
 
 interface LoopNow {
   readonly status: LoopStatus | ''
+  /** Why its last loop ended, as the state file has it. */
+  readonly stop_reason?: string | undefined
   readonly waiting_for?: keyof typeof waitStates | undefined
   readonly died_at?: string | undefined
   readonly parked?: object | undefined
@@ -116,13 +124,27 @@ const waitStates = {
   offline: ['waiting', 'waiting'],
 } as const satisfies Record<string, readonly [string, Meaning]>
 
+interface PlanCounts {
+  readonly open: number
+  readonly done: number
+  readonly total: number
+}
+
+export function countsOf(stories: readonly { readonly status: string }[]): PlanCounts {
+  const count = (wanted: string): number => stories.filter(({ status }) => status === wanted).length
+  return { open: count('open'), done: count('done'), total: stories.length }
+}
+
 /** Of a change: its boxes decide, not what its last run came to. */
 function changeState(
   status: LoopStatus | '',
-  { open, done, total }: { readonly open: number; readonly done: number; readonly total: number },
+  why: string | undefined,
+  { open, done, total }: PlanCounts,
 ): readonly [word: string, meaning: Meaning] {
-  if (status === 'running' || status === 'starting' || total === 0) return statuses[status]
-  if (done === total) return statuses.done
+  if (status === 'running' || status === 'starting') return statuses[status]
+  if (total > 0 && done === total) return statuses.done
+  if (status === 'stopped' && why === 'human') return waitStates.human
+  if (total === 0) return statuses[status]
   if (open === 0) return status === '' || status === 'stopped' ? waitStates.human : statuses[status]
   return status === 'done' || status === '' ? ['open', 'open'] : statuses[status]
 }

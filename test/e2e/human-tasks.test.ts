@@ -137,8 +137,8 @@ describe('a task for a person', () => {
 test('B6: who stands on another branch is told to switch before the box is ticked: a tick there is in the way of the resume', async () => {
   const { at } = await waiting([])
   // What is left is theirs: that says more than that a loop has stopped.
-  for (const command of ['status', 'list'])
-    expect((await ralph(at, [command])).stdout, command).toContain('! needs you')
+  const looks = ['status', 'list', 'report', 'why']
+  for (const command of looks) expect((await ralph(at, [command])).stdout, command).toContain('! needs you')
   expect(at.state().status).toBe('stopped')
   at.git('checkout', '-q', 'main')
   const { stdout } = await ralph(at, ['status', 'demo'])
@@ -147,5 +147,9 @@ test('B6: who stands on another branch is told to switch before the box is ticke
   )
   at.git('switch', '-q', 'ralph/demo')
   tick(at.repo)
+  // Nobody has looked at it yet.
+  for (const command of looks)
+    expect((await ralph(at, [command])).stdout, command).toMatch(/! needs you(?![^]*✓ done)/)
   expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+  for (const command of looks) expect((await ralph(at, [command])).stdout, command).toContain('✓ done')
 })

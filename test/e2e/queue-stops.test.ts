@@ -130,3 +130,21 @@ it('stop --all --force, and a look at what it killed, the suspended ralph up too
   expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
   expect((await report(at)).entries).toMatchObject([{ state: 'landed' }])
 })
+
+it('a change that the queue has parked is so on every face, with the same command; one that is stuck says what happened, and one that waits for its user what for', async () => {
+  const at = project({ a: "echo '<promise>FAILED: no config</promise>'; exit 0", c: '' }, 1)
+  at.write('openspec/changes/c/tasks.md', '## 1. A\n\n- [ ] 1.1 a\n\n## 2. Yours\n\n- [ ] 2.1 [human] b\n')
+  at.git('commit', '-qam', 'plan')
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(3)
+  for (const look of ['list', 'status', 'queue', 'why', 'report', 'history'])
+    for (const change of ['a', 'c']) {
+      const words = look === 'queue' || look === 'list' ? [look] : [look, change]
+      const { stdout } = await ralph(at, words)
+      if (look !== 'history') expect(stdout, words.join(' ')).toMatch(/! (?:[ac] +)?parked/)
+      expect(stdout, words.join(' ')).not.toMatch(/stuck|‖ stopped|needs you/)
+      if (look !== 'history') expect(stdout, words.join(' ')).toContain(`ralph queue retry ${change}`)
+    }
+  const why = async (change: string): Promise<string> => (await ralph(at, ['why', change])).stdout
+  expect(await why('a')).toMatch(/failed once[^]*because +no config[^]*or +ralph resume a --feedback/)
+  expect(await why('c')).toMatch(/yours +\[human\] b: do it, then tick its box/)
+})

@@ -557,7 +557,7 @@ describe('plain lines', () => {
       /it is done  ralph done add-login\n +not yet     ralph resume add-login --feedback "what is missing"/,
     )
     expect(out).not.toContain('of 4 tasks')
-    expect(out).toContain('stopped: the agent says that it is complete')
+    expect(out).toContain('! needs you: the agent says that it is complete')
   })
 
   it.each([

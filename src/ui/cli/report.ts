@@ -54,13 +54,13 @@ async function nextLines(
   sheet: { readonly columns: number; readonly paint: Paint },
 ): Promise<string> {
   if (status === undefined) return ''
-  const [{ nextSteps }, { stepLines }, { parkedRows }, { factLines }] = await Promise.all([
+  const [{ isHeld, nextSteps }, { stepLines }, { parkedRows }, { factLines }] = await Promise.all([
     import('../print/status-next.ts'),
     import('../print/step-lines.ts'),
     import('../print/status.ts'),
     import('../print/facts.ts'),
   ])
-  const [, ...ways] = status.parked === undefined ? [] : parkedRows(status.parked)
+  const [, ...ways] = isHeld(status) ? parkedRows(status.parked) : []
   const lines = [
     ...factLines(ways, { ...sheet, width: 7 }),
     ...stepLines(nextSteps(status), { indent: 2, column: 10 }, sheet),

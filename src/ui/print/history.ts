@@ -40,7 +40,9 @@ export function historyText(history: History, page: HistoryPage): string {
         ]
       : []
   const now =
-    parked === undefined ? [] : factLines(parkedRows(parked), { paint, width: 8, columns: page.columns })
+    parked === undefined || parked.byLoop === true
+      ? []
+      : factLines(parkedRows(parked), { paint, width: 8, columns: page.columns })
   return [...past, [own, ...more, ...now].join('\n')].join('\n\n')
 }
 

@@ -122,7 +122,8 @@ export function stateOf(change: Change): ReturnType<typeof stateNow> {
   if (landed !== undefined) return landedState(landed)
   if (status === 'done' && change.parked === undefined && branch !== undefined && loopDone === total)
     return [`done on ${oneLine(branch)}`, 'done']
-  return stateNow(change, { open: change.stories_open, done: change.stories_done, total })
+  const done = change.stop_reason === 'human' ? storiesDone(change) : change.stories_done
+  return stateNow(change, { open: change.stories_open, done, total })
 }
 
 export function homeText(list: ChangeList, sheet: Sheet): string {

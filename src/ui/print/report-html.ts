@@ -24,7 +24,7 @@ import { clean, duration, oneLine, tokenWord } from './text.ts'
 export function reportHtml(report: RunReport): string {
   const name = escape(report.change_id)
   const hasRun = report.totals.iterations > 0
-  const [state] = stateOf(report)
+  const [state, meaning] = stateOf(report)
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -38,7 +38,7 @@ export function reportHtml(report: RunReport): string {
 <body>
 <main>
 <header>
-<h1>${name} <span class="status ${state}">${state}</span></h1>
+<h1>${name} <span class="status ${meaning}">${state}</span></h1>
 ${reasonOf(report) === '' ? '' : `<p class="reason">${escape(reasonOf(report))}</p>`}
 ${hasRun ? `<p class="when"><time datetime="${escape(report.started)}">${when(report.started)}</time> to <time datetime="${escape(report.ended)}">${when(report.ended)}</time></p>` : ''}
 </header>
@@ -170,8 +170,8 @@ h2 { margin: 40px 0 12px; font-size: 18px }
 .status { display: inline-block; margin-left: 6px; padding: 2px 10px; border-radius: 99px; background: var(--stopped); color: var(--on);
   font-size: 14px; font-weight: 600; vertical-align: 4px }
 .status.done { background: var(--kept) }
-.status.stuck, .status.stalled, .status.died { background: var(--failed) }
-.status.running, .status.starting { background: var(--limit) }
+.status.failed { background: var(--failed) }
+.status.working { background: var(--limit) }
 .reason { margin: 8px 0 0; font-size: 17px }
 .when { margin: 4px 0 0; color: var(--dim) }
 dl.about { display: grid; grid-template-columns: max-content 1fr; gap: 2px 16px; margin: 12px 0 0 }

@@ -3,7 +3,14 @@ import { firstNames } from '../../core/first-names.ts'
 import { keepsWork, tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
-import { agentName, statusMeaning, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
+import {
+  agentName,
+  countsOf as storyCounts,
+  stateNow,
+  symbolOf,
+  verdictMeaning,
+  verdictName,
+} from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { wordOnlyText } from './facts.ts'
 import { duration, plural, tokenWord, tokenWords, usd } from './text.ts'
@@ -125,16 +132,12 @@ export function countsOf(report: RunReport): string {
     .join(', ')
 }
 
-/** Why it ended; of a success only what its counts do not say. */
-export function stateOf({
-  status,
-  died_at: died,
-  parked,
-}: RunReport): readonly [word: string, meaning: Meaning] {
-  if (died !== undefined && status !== 'done') return ['died', 'failed']
-  return parked === undefined ? [status, statusMeaning(status)] : ['parked', 'human']
+/** As status and list have it. */
+export function stateOf(report: RunReport): readonly [word: string, meaning: Meaning] {
+  return stateNow(report, { ...storyCounts(report.stories), total: report.stories_total })
 }
 
+/** Why it ended; of a success only what its counts do not say. */
 export function reasonOf({ status, reason, died_at: died, parked }: RunReport): string {
   if (died !== undefined && status !== 'done') return 'ralph was killed in the middle of the work.'
   if (parked !== undefined) return `Parked in the merge queue: ${parked.why}.`

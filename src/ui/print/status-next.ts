@@ -2,7 +2,9 @@
 import { hasMerge, mergeStory } from '../../core/story.ts'
 import { firstNames } from '../../core/first-names.ts'
 import { keepsWork } from '../../core/report.ts'
+import type { ParkedWork } from '../../core/report.ts'
 import type { StatusReport } from '../app.ts'
+import { countsOf } from '../vocabulary.ts'
 import { branchName } from './describe.ts'
 import type { Step } from './step-lines.ts'
 import { oneLine, plural } from './text.ts'
@@ -47,7 +49,8 @@ export function nextSteps(report: StatusReport): readonly Step[] {
     return sorted([['next', `ralph stop ${change}`, 'end its agent'], ...goOn], 'then')
   }
   // What the queue says comes with what to do.
-  if (report.parked !== undefined) return []
+  if (isHeld(report)) return []
+  if (report.parked !== undefined) return retrySteps(report)
   const { branch, cleaned_at: cleaned, uncommitted } = report.where ?? {}
   const isInPlace = branch === report.original_branch
   const isBrought = isInPlace || cleaned !== undefined || report.choice === 'cleanup'
@@ -100,6 +103,30 @@ export function nextSteps(report: StatusReport): readonly Step[] {
     [...rest, ...(isInPlace && uncommitted !== false ? [onOriginal(report)] : afterCleanup(report))],
     'then',
   )
+}
+
+/** The queue alone knows why: its loop is done, or was put together with what landed. */
+export function isHeld<T extends Pick<StatusReport, 'parked'>>(
+  report: T,
+): report is T & { readonly parked: ParkedWork } {
+  return report.parked !== undefined && report.parked.byLoop !== true
+}
+
+/** The queue takes it up again; whoever has more words for the agent gives them first. */
+function retrySteps(report: StatusReport): readonly Step[] {
+  const change = oneLine(report.change_id)
+  const isStuck = mayUseWords(report)
+  const isYours = report.stop_reason === 'human'
+  return [
+    [
+      'next',
+      `ralph queue retry ${change}`,
+      isYours ? 'when its box is ticked' : isStuck ? 'try again' : 'continue',
+    ],
+    ...(isStuck
+      ? [['or', `ralph resume ${change} --feedback "…"`, 'first tell the agent more'] as const]
+      : []),
+  ]
 }
 
 function againWords(command: string): string {
@@ -194,8 +221,7 @@ function openNext(report: StatusReport): readonly Step[] {
 }
 
 export function planOf({ stories, where }: StatusReport): { open: number; done: number; total: number } {
-  const count = (wanted: string): number => stories.filter(({ status }) => status === wanted).length
-  return where?.plan ?? { open: count('open'), done: count('done'), total: stories.length }
+  return where?.plan ?? countsOf(stories)
 }
 
 /** Without the merge that the queue asked for. */

@@ -8,7 +8,7 @@ import { branchName, storyName } from './describe.ts'
 import { inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { factLines, type Fact, wordOnlyText } from './facts.ts'
 import { folded } from './layout.ts'
-import { nextSteps, ownPlanOf, planOf } from './status-next.ts'
+import { isHeld, nextSteps, ownPlanOf, planOf } from './status-next.ts'
 import { stepLines } from './step-lines.ts'
 import type { Step } from './step-lines.ts'
 import { goneLines } from './summary.ts'
@@ -184,7 +184,7 @@ function lastFacts(report: StatusReport): readonly Fact[] {
   const facts: [string, string][] = []
   // A death is told by a line of its own.
   if (report.died_at !== undefined) return facts
-  if (report.parked !== undefined) return parkedRows(report.parked)
+  if (isHeld(report)) return parkedRows(report.parked)
   const isStopped = last?.verdict === 'interrupted' && ['signal', 'killed'].includes(report.stop_reason ?? '')
   if (last !== undefined && last.reason !== '' && !isStopped)
     facts.push(['last try', excerpt(last.reason, 100)])

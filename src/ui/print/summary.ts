@@ -2,7 +2,7 @@
 import { afterColon } from '../../core/outcome.ts'
 import { wordOnlyText } from './facts.ts'
 import type { GoneFile, LoopEvent } from '../../core/event.ts'
-import { mark, statusMeaning, statusWord } from '../vocabulary.ts'
+import { humanWord, mark, statusMeaning, statusWord } from '../vocabulary.ts'
 import type { Board } from './board.ts'
 import { figures, isManual, redGate } from './board.ts'
 import { branchName } from './describe.ts'
@@ -44,7 +44,8 @@ export interface Ending {
 export function resultLines(result: Result, board: Board, sheet: Sheet): readonly string[] {
   const { status, totals, stop_reason: stop } = result
   const { paint } = sheet
-  const sign = mark(statusMeaning(status), paint)
+  const isYours = stop === 'human'
+  const sign = mark(isYours ? 'human' : statusMeaning(status), paint)
   const counts = countWords(totals, status === 'done', isManual(board))
   // The time is the board's, as in the rows above: gates take some, too.
   const right =
@@ -52,7 +53,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
       ? ''
       : figures({ ...totals, duration_ms: Math.max(totals.duration_ms, board.spent.duration_ms) }, true)
   const lost = lostWords(totals, stop === 'error' ? 'not saved' : lostWord(totals, board))
-  const word = statusWord(status, paint)
+  const word = isYours ? humanWord(paint) : statusWord(status, paint)
   const headed = (text: string, more: { right?: string } = {}): readonly string[] => {
     const [first = '', ...rest] = entryLines({ sign, text, ...more }, sheet)
     return [first.replace(status, word), ...rest]

@@ -7,7 +7,7 @@ import { verdictName } from '../vocabulary.ts'
 import { storyTitle } from './describe.ts'
 import { factLines, type Fact, wordOnlyText } from './facts.ts'
 import { entryLines } from './layout.ts'
-import { nextSteps, ownPlanOf, planOf } from './status-next.ts'
+import { isHeld, nextSteps, ownPlanOf, planOf } from './status-next.ts'
 import { stepLines, type Step } from './step-lines.ts'
 import {
   headWord,
@@ -37,8 +37,7 @@ export function whyText(
       ? ''
       : paint.dim(`  since ${clockTime(ended).slice(0, 5)}, ${ago(ended, nowMs)}`)
   const change = oneLine(report.change_id)
-  const isParked = report.parked !== undefined && !report.alive
-  const facts: Fact[] = isParked
+  const facts: Fact[] = isHeld(report)
     ? parkedRows(report.parked).toSpliced(1, 0, ['safe', safeWords(report)])
     : [...causeRows(report, gate), ['safe', safeWords(report)], ...refusedRows(report)]
   const next = nextSteps(report)
@@ -147,6 +146,7 @@ function safeWords(report: StatusReport): string {
   const words = workWords(report)
   if (
     !report.alive &&
+    done === 0 &&
     words.startsWith('on ralph/') &&
     !report.iterations.some(({ verdict }) => keepsWork[verdict])
   )

@@ -2,7 +2,15 @@
 import { totalCostUsd, totalTokens } from '../../core/state.ts'
 import { storyName } from '../print/describe.ts'
 import { clip, clockTime, duration, oneLine, plural, tokens, usd, widthOf } from '../print/text.ts'
-import { agentName, statusMeaning, statusName, symbolOf, waitWords } from '../vocabulary.ts'
+import {
+  agentName,
+  countsOf,
+  statusMeaning,
+  stateNow,
+  statusName,
+  symbolOf,
+  waitWords,
+} from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { forecastOf, forecastWords } from './forecast.ts'
 import { bar, fitParts, fitting, sign, styleFor } from './frame.ts'
@@ -19,8 +27,10 @@ function stateWords(screen: LoopScreen): readonly [word: string, meaning: Meanin
   if (life === 'joining') return ['joining', 'working']
   if (life === 'none' || state === undefined) return ['not started', 'open']
   if (life === 'dead') return ['died', 'failed']
-  if (complete !== undefined && life !== 'running')
-    return [statusName(complete.status), statusMeaning(complete.status)]
+  if (life !== 'running') {
+    const why = complete?.stop_reason ?? state.outcome?.stopReason
+    return stateNow({ status: complete?.status ?? state.status, stop_reason: why }, countsOf(state.stories))
+  }
   if (state.stop !== undefined && life === 'running') return ['stopping', 'waiting']
   if (state.waiting !== undefined && life === 'running')
     return [state.pause || state.waiting.for === 'pause' ? 'paused' : 'waiting', 'waiting']
