@@ -268,7 +268,16 @@ export type AgentSignal =
   | ({ readonly type: 'usage'; readonly source?: 'sessions' | 'stream' } & UsageFigures)
   | { readonly type: 'warning'; readonly message: string }
 
+/** What is known of an agent before its iteration is on record. */
+export interface AgentComing extends Pick<AgentTask, 'n' | 'agent' | 'cwd' | 'env'> {
+  readonly offersClaims: boolean
+}
+
 export interface Agent {
+  /** What can be made ready for the next `work`; nothing of the agent's runs before that. Never throws; what is ready for another goes. */
+  expect?(coming: AgentComing): void
+  /** None comes: nothing of what was made ready is left. */
+  dismiss?(): Promise<void>
   /**
    * Runs one turn. Never throws for what an agent may do (crash, silence, nonsense, not installed); resolves exactly once, and when it has
    * resolved nothing of this run is alive. `stop.reason` on the signal says why ralph ended it (`stopped` or `budget`). While a claim is

@@ -9,3 +9,8 @@ export function shellWord(text: string): string {
 export function quoted(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
+
+/** Of a variable: others are lost on their way through a shell. */
+export function isName(name: string): boolean {
+  return /^[A-Za-z_]\w*$/.test(name)
+}

@@ -22,6 +22,8 @@ export interface Context {
   /** Ends the completion question: a stop that led to it must not answer it, the next one does. */
   readonly question: AbortSignal
   readonly agentStop: () => AbortSignal
+  /** What `Checkpoints.watch` gave for the open iteration, and whether its agent is offered ralph's tools. */
+  watched: { readonly n: number; readonly env: Readonly<Record<string, string>> } | undefined
   /** Those that the open iteration's agent has made and that are not judged yet, by their number. */
   readonly claims: Map<number, OpenClaim>
 }

@@ -8,7 +8,7 @@ import { mostFiles } from './save.ts'
 import { checkGates, tellJudged, warnEach } from './gate-check.ts'
 import { planRead, recordIteration } from './record.ts'
 import { saveCheckpoint } from './save.ts'
-import { runAgent } from './turn.ts'
+import { expectAgent, runAgent } from './turn.ts'
 
 type Of<D extends Command['do']> = Extract<Command, { do: D }>
 
@@ -35,6 +35,7 @@ export async function perform(command: Command, context: Context): Promise<void>
       }
       // Before the record that an iteration is open: a recovery puts back what was guarded, never an earlier story's bytes.
       await ports.spec.guard()
+      await expectAgent(command, context)
       return tell({
         type: 'iteration.started',
         n,

@@ -8,6 +8,7 @@ import type { RalphError } from '../core/error.ts'
 import { errorBody, isKnown, journalError } from './failure.ts'
 import type { Agent, Checkpoints, Clock, Gates, Human, Logins, SpecSource, Usage } from '../ports.ts'
 import type { OpenClaim } from './claim.ts'
+import type { Context } from './context.ts'
 import { perform } from './perform.ts'
 import type { Reader, Stream } from './stream.ts'
 
@@ -104,8 +105,9 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
   let skipping: AbortController | undefined
 
   let begun = ports.mode === 'resume'
-  const context = {
+  const context: Context = {
     ports,
+    watched: undefined,
     // Not awaited one by one: all that a command tells becomes durable together, before the next command runs.
     tell: (body: EventBody): Promise<void> => {
       tell(body).catch(() => undefined)
@@ -200,25 +202,29 @@ export function createLoop(ports: Ports, stream: Stream, readers: readonly Reade
       let bug: unknown
       const first = due.length === 0 ? next(stream.state) : undefined
       if (first !== undefined) due.push(first)
-      for (;;) {
-        await stream.settled()
-        const command = due.shift()
-        if (command === undefined) break
-        if (command.do === 'run_agent') {
-          agentStop = new AbortController()
-          if (stream.state.stop !== undefined) agentStop.abort('stopped')
+      try {
+        for (;;) {
+          await stream.settled()
+          const command = due.shift()
+          if (command === undefined) break
+          if (command.do === 'run_agent') {
+            agentStop = new AbortController()
+            if (stream.state.stop !== undefined) agentStop.abort('stopped')
+          }
+          const wasFailed = isFailed
+          try {
+            await perform(command, context)
+          } catch (error) {
+            // The loop failed meanwhile, and said so: what broke in its wake needs no second word.
+            if (isFailed && !wasFailed) continue
+            if (stream.state.phase === 'completing' || stream.state.phase === 'ended') throw error
+            const known = await ports.explain(error)
+            if (!isKnown(known)) bug = known
+            giveUp(known)
+          }
         }
-        const wasFailed = isFailed
-        try {
-          await perform(command, context)
-        } catch (error) {
-          // The loop failed meanwhile, and said so: what broke in its wake needs no second word.
-          if (isFailed && !wasFailed) continue
-          if (stream.state.phase === 'completing' || stream.state.phase === 'ended') throw error
-          const known = await ports.explain(error)
-          if (!isKnown(known)) bug = known
-          giveUp(known)
-        }
+      } finally {
+        await ports.agent.dismiss?.()
       }
       if (bug !== undefined) throw new LoopBug(bug, stream.state)
       if (fault !== undefined) throw fault

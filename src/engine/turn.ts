@@ -8,6 +8,23 @@ import { compareGate } from './baseline.ts'
 import { claimDesk } from './claim.ts'
 import type { Context } from './context.ts'
 
+/** What takes its time is begun before its iteration is on record; nothing of the agent's runs until that is there. */
+export async function expectAgent(
+  { n, agent, storyId, attempt }: Extract<Command, { do: 'open_iteration' }>,
+  context: Context,
+): Promise<void> {
+  const { ports } = context
+  const env = await ports.checkpoints.watch('agent', n)
+  context.watched = { n, env }
+  ports.agent.expect?.({
+    n,
+    agent,
+    cwd: context.state().worktree,
+    env: { ...variablesOf(context, { n, storyId, attempt }), ...env },
+    offersClaims: offersClaims(agent, context),
+  })
+}
+
 export async function runAgent(
   command: Extract<Command, { do: 'run_agent' }>,
   context: Context,
@@ -16,8 +33,8 @@ export async function runAgent(
   const { n, storyId, attempt, attempts, agent, model } = command
   const state = context.state()
   const { settings } = state
-  const offersClaims = (settings.claims ?? 0) > 0 && ports.agent.takesClaims?.(agent) === true
-  let watched = await ports.checkpoints.watch('agent', n)
+  const { watched: opened } = context
+  let watched = opened?.n === n ? opened.env : await ports.checkpoints.watch('agent', n)
   let { previousFailure } = command
   if (command.compares !== undefined) {
     await compareGate(command, command.compares, context, watched)
@@ -32,7 +49,7 @@ export async function runAgent(
     attempts,
     ...(previousFailure !== undefined && { previousFailure }),
     ...(command.feedback !== undefined && { feedback: command.feedback }),
-    offersClaims,
+    offersClaims: offersClaims(agent, context),
   })
   await ports.usage.before(agent, context.stopping)
   const startedMs = ports.clock.monotonic()
@@ -44,18 +61,11 @@ export async function runAgent(
       agent,
       ...(model !== undefined && { model }),
       cwd: state.worktree,
-      env: {
-        RALPH_CHANGE: state.changeId,
-        RALPH_STORY: storyId,
-        RALPH_ATTEMPT: String(attempt),
-        RALPH_ITERATION: String(n),
-        RALPH_RUN_ID: state.runId,
-        ...watched,
-      },
+      env: { ...variablesOf(context, { n, storyId, attempt }), ...watched },
       transcript: ports.transcript(n),
       timeoutMs: settings.iteration_timeout_min * 60_000,
       idleTimeoutMs: settings.idle_timeout_min * 60_000,
-      ...(offersClaims && { claims: claimDesk(context, n, watched) }),
+      ...(offersClaims(agent, context) && { claims: claimDesk(context, n, watched) }),
     },
     context.agentStop(),
     (signal) => {
@@ -97,6 +107,23 @@ export async function runAgent(
     duration_ms: Math.max(0, Math.round(ports.clock.monotonic() - startedMs)),
     ...ended,
   })
+}
+
+function offersClaims(agent: string, { ports, state }: Context): boolean {
+  return (state().settings.claims ?? 0) > 0 && ports.agent.takesClaims?.(agent) === true
+}
+
+function variablesOf(
+  { state }: Context,
+  { n, storyId, attempt }: Pick<Extract<Command, { do: 'run_agent' }>, 'n' | 'storyId' | 'attempt'>,
+): Record<string, string> {
+  return {
+    RALPH_CHANGE: state().changeId,
+    RALPH_STORY: storyId,
+    RALPH_ATTEMPT: String(attempt),
+    RALPH_ITERATION: String(n),
+    RALPH_RUN_ID: state().runId,
+  }
 }
 
 /** Those that only an agent comes to whose provider has answered. */

@@ -7,7 +7,8 @@ import type { AgentEnded, AgentEnding } from '../../core/event.ts'
 import type { Limits } from '../../core/resource-limits.ts'
 import type { Agent, AgentSignal, AgentTask, ClaimDesk } from '../../ports.ts'
 import { watchRepository } from '../files/repository-watch.ts'
-import { cageFault, type Cage } from '../process/cage.ts'
+import type { Held } from '../process/cage-held.ts'
+import { cageFault, type Cage, type Inmate } from '../process/cage.ts'
 import { faultCode, faultMessage } from '../process/fault.ts'
 import { startGroup, type Group, type GroupEnd, type GroupOptions } from '../process/group.ts'
 import { hiddenSince, strangersIn } from '../process/strays.ts'
@@ -17,6 +18,7 @@ import { makeTemp, movedInto, removeTemp, setApart } from '../process/temp.ts'
 import { openTranscript } from '../process/transcript.ts'
 import { openClaims, type ClaimServer } from './claim-server.ts'
 import { isClaimTool } from './claim-tools.ts'
+import { comingAgent, dismissed, type Coming } from './coming.ts'
 import { throughShell } from './command.ts'
 import { lineParser, textParser } from './output.ts'
 import { agentEnvironment } from './environment.ts'
@@ -53,18 +55,48 @@ export interface AgentsOptions {
 }
 
 export function createAgents(options: AgentsOptions): Agent {
+  let coming: Coming | undefined
+  const dismiss = async (): Promise<void> => {
+    const gone = coming
+    coming = undefined
+    await dismissed(gone)
+  }
+  const { cage, limits } = options
   return {
+    expect(next) {
+      void dismiss()
+      const kind = agentKind(next.agent)
+      if (cage === undefined || limits !== undefined || kind === undefined) return
+      coming = comingAgent(next, cage, {
+        user: options.env,
+        marker: markerOf(next),
+        keepsInput: kind.keepsInput === true,
+        inmate: (tempDir, claimsFolder) => inmateOf(options, next.agent, tempDir, claimsFolder),
+      })
+    },
+    dismiss,
     takesClaims: (agent) => offered(agent, options) !== 'not',
     async work(task, stop, tell) {
       const kind = agentKind(task.agent)
       if (kind === undefined) return notStarted('missing', `There is no agent called ${task.agent}.`)
-      if (!stop.aborted) await roomOrStop(options.room?.(), stop)
-      if (stop.aborted) return notStarted(causeOf(stop), '')
+      const room = stop.aborted ? undefined : options.room?.()
+      // A wait may be long, and whoever starts something meanwhile has not done so beside the agent.
+      if (coming?.n !== task.n || coming.agent !== task.agent || room !== undefined) await dismiss()
+      await roomOrStop(room, stop)
+      if (stop.aborted) {
+        await dismiss()
+        return notStarted(causeOf(stop), '')
+      }
       const holdsPart = watchRepository(options.gitDirs ?? [])
-      const tempDir = makeTemp(task.env['RALPH_RUN_ID'] ?? '', options.env)
+      const came = coming
+      coming = undefined
+      const tempDir = came?.tempDir ?? makeTemp(task.env['RALPH_RUN_ID'] ?? '', options.env)
       try {
-        return await runTurn({ kind, task, stop, tell, options, tempDir })
+        return await runTurn({ kind, task, stop, tell, options, tempDir, came })
       } finally {
+        await came?.leave()
+        if (came?.claimsFolder !== undefined && existsSync(came.claimsFolder))
+          await removeTemp(came.claimsFolder)
         if (holdsPart(tempDir)) {
           const message = `A part of the repository is missing, and the agent may have put it into its temp folder: that is kept as ${setApart(tempDir)}`
           tell({ type: 'warning', message })
@@ -96,6 +128,7 @@ interface Running {
   readonly tell: (signal: AgentSignal) => void
   readonly options: AgentsOptions
   readonly tempDir: string
+  readonly came: Coming | undefined
 }
 
 /** Its way to ralph's tools is open for as long as it lives, and no longer. */
@@ -136,9 +169,10 @@ interface Talk {
 
 /** An agent that cannot be offered them has its text, as every other. */
 async function offer(desk: ClaimDesk, running: Running, talk: Talk): Promise<ClaimServer | undefined> {
-  const { task, tell, options } = running
+  const { task, tell, options, came } = running
   return openClaims({
     desk,
+    folder: came?.claimsFolder,
     runId: task.env['RALPH_RUN_ID'] ?? '',
     env: options.env,
     hasFile: offered(task.agent, options) === 'by file',
@@ -153,7 +187,7 @@ async function offer(desk: ClaimDesk, running: Running, talk: Talk): Promise<Cla
 }
 
 async function converse(
-  { kind, task, stop, tell, options, tempDir }: Running,
+  { kind, task, stop, tell, options, tempDir, came }: Running,
   run: AgentRun,
   talk: Talk,
   endClaims: () => Promise<void>,
@@ -181,6 +215,7 @@ async function converse(
       : textParser(task.prompt, turn)
   let leaving: NodeJS.Timeout | undefined
 
+  const held = await came?.held
   let group: Group
   try {
     group = await startGroup({
@@ -190,7 +225,8 @@ async function converse(
       ...(kind.keepsInput === true && { keepsInput: true }),
       stdout: 'socket',
       marker: markerOf(task),
-      ...caged(options, run, task.agent, tempDir),
+      held,
+      ...caged(options, run, task.agent, { tempDir, held }),
       ...(options.limits !== undefined && { limits: options.limits }),
       timeoutMs: task.timeoutMs,
       idleTimeoutMs: task.idleTimeoutMs,
@@ -248,20 +284,30 @@ async function converse(
 }
 
 function caged(
-  { cage, command, agentEnv }: AgentsOptions,
+  options: AgentsOptions,
   { claims }: AgentRun,
   agent: string,
-  tempDir: string,
+  { tempDir, held }: { readonly tempDir: string; readonly held: Held | undefined },
 ): Pick<GroupOptions, 'cage'> {
+  const { cage } = options
   if (cage === undefined) return {}
-  const inmate = {
+  const inmate = inmateOf(options, agent, tempDir, claims && dirname(claims.configFile))
+  return { cage: (start) => cage.enter(start, inmate, held?.expected) }
+}
+
+function inmateOf(
+  { command, agentEnv }: AgentsOptions,
+  agent: string,
+  tempDir: string,
+  claimsFolder: string | undefined,
+): Inmate {
+  return {
     agent,
     ...(command !== undefined && { command }),
     keeps: Object.keys(agentEnv),
     tempDir,
-    ...(claims !== undefined && { shown: [dirname(claims.configFile)] }),
+    ...(claimsFolder !== undefined && { shown: [claimsFolder] }),
   }
-  return { cage: (start) => cage.enter(start, inmate) }
 }
 
 /** A program that cannot be seen in there is missing; all else is the cage's own fault. */
@@ -294,7 +340,7 @@ const stopGraceMs = 3000
 const turnGraceMs = 5000
 
 /** Of the iteration, not only of the run: what the user's gates left running is not the agent's. */
-function markerOf(task: AgentTask): Record<string, string> {
+function markerOf(task: Pick<AgentTask, 'env'>): Record<string, string> {
   const names = ['RALPH_RUN_ID', 'RALPH_ITERATION']
   return Object.fromEntries(Object.entries(task.env).filter(([name]) => names.includes(name)))
 }

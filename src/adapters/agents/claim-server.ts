@@ -30,6 +30,8 @@ export interface ClaimServer {
 }
 
 export interface ClaimsOf {
+  /** Made for it already. */
+  readonly folder?: string | undefined
   readonly desk: ClaimDesk
   readonly runId: string
   readonly env: NodeJS.ProcessEnv
@@ -44,7 +46,7 @@ export interface ClaimsOf {
 
 /** Throws where no socket can be made. */
 export async function openClaims(of: ClaimsOf): Promise<ClaimServer> {
-  const folder = makeTemp(of.runId, of.env)
+  const folder = of.folder ?? makeTemp(of.runId, of.env)
   const secret = randomBytes(24).toString('hex')
   const at = join(folder, 's')
   const client = {

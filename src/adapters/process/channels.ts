@@ -13,6 +13,8 @@ export interface ChannelsOptions {
   readonly runId: string
   /** All that stdin says; `undefined`: stdin stays open, to be written to. */
   readonly input: string | undefined
+  /** Not all: the rest is given later. */
+  readonly isLate?: boolean
   /** A pipe can be opened by name (`> /dev/stdout`), but holds so little that a flood takes twice as long. */
   readonly stdout: 'pipe' | 'socket'
 }
@@ -20,9 +22,11 @@ export interface ChannelsOptions {
 export interface Channels {
   /** Of the child: stdin, stdout, stderr. */
   readonly stdio: (number | Socket | 'pipe' | 'ignore')[]
+  /** The rest of the input, before the child reads. */
+  give(input: string): void
   /** Once the child has copies of its own: else its output would never end. */
   handOver(): void
-  /** For a child that could not be started. */
+  /** For a child that could not be started, or has begun nothing. */
   discard(): void
   /** What holds the child's output, as /proc names it; none where that is not known. */
   readonly streams: readonly string[]
@@ -49,18 +53,33 @@ export async function openChannels(options: ChannelsOptions): Promise<Channels> 
 }
 
 /** Nothing of it stays on disk: the open ends live on. `undefined` where there is no room, or no `mkfifo`. */
-async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<Channels | undefined> {
+async function ownChannels({
+  runId,
+  input,
+  isLate = false,
+  stdout,
+}: ChannelsOptions): Promise<Channels | undefined> {
   const outlets: Outlet[] = []
   let dir: string | undefined
   let prompt: number | undefined
+  let late: number | undefined
+  const give = (text: string): void => {
+    if (late === undefined) return
+    writeFileSync(late, text)
+    closeSync(late)
+    late = undefined
+  }
+  let isHandedOver = false
   const handOver = (): void => {
+    if (isHandedOver) return
+    isHandedOver = true
     if (prompt !== undefined) closeSync(prompt)
-    prompt = undefined
     for (const outlet of outlets) outlet.closeFar()
   }
   const discard = (): void => {
     handOver()
-    for (const outlet of outlets) outlet.discard()
+    give('')
+    for (const outlet of outlets.splice(0)) outlet.discard()
   }
   try {
     dir = makeTemp(runId, process.env)
@@ -70,14 +89,16 @@ async function ownChannels({ runId, input, stdout }: ChannelsOptions): Promise<C
     if (stdout === 'socket') outlets.push(await socketPair(out))
     if (pipes.length < wanted) pipes.push(...(await makePipes(dir)))
     outlets.push(...pipes.splice(0, wanted))
-    if (input !== undefined && input !== '') {
+    if (input !== undefined && (isLate || input !== '')) {
       writeFileSync(file, input, { mode: 0o600 })
       prompt = openSync(file, 'r')
+      if (isLate) late = openSync(file, 'a')
     }
     const stdin = input === undefined ? 'pipe' : (prompt ?? 'ignore')
     return {
       stdio: [stdin, ...outlets.map(({ far }) => far)],
       streams: outlets.map(({ name }) => name),
+      give,
       handOver,
       discard,
       listen(child, ...hearers) {
@@ -98,6 +119,7 @@ function nodeChannels(input: string | undefined): Channels {
   return {
     stdio: [input === '' ? 'ignore' : 'pipe', 'pipe', 'pipe'],
     streams: [],
+    give: () => undefined,
     handOver: () => undefined,
     discard: () => undefined,
     listen(child, onOutput, onErrorOutput) {

@@ -17,6 +17,8 @@ export interface EnclosureOptions extends Start {
 }
 
 export interface Enclosure extends Pick<Start, 'file' | 'args' | 'env'> {
+  /** Those of the arguments that make a cage; none where there is none. */
+  readonly making: readonly string[]
   /** Besides the three that every program has. */
   readonly stdio: readonly ('pipe' | 'ignore' | number)[]
   readonly isCaged: boolean
@@ -31,7 +33,7 @@ export interface Enclosure extends Pick<Start, 'file' | 'args' | 'env'> {
   ): Promise<{ came: readonly string[]; reached: readonly string[] }>
 }
 
-interface Heard {
+export interface Heard {
   /** Whether the command has run: bubblewrap says how it ended, and nothing where it never began. */
   hasRun(): Promise<boolean>
   /** The first process in the cage, as it is numbered outside: all the others end before it. */
@@ -59,6 +61,7 @@ export function enclose(options: EnclosureOptions): Enclosure {
   return {
     file,
     args,
+    making: cell?.making ?? [],
     env: within.env,
     stdio:
       cell === undefined
@@ -83,7 +86,7 @@ let holds = 0
  * Files that ralph's own caller left open for it (`exec 200< ~`, to hold a lock) would lead out of every cage. Node keeps them from a child
  * only up to the first gap above 15; here nothing is in their place.
  */
-function coveredFrom(first: number): (number | 'ignore')[] {
+export function coveredFrom(first: number): (number | 'ignore')[] {
   const left = process.platform === 'linux' ? leftOpen().filter((fd) => fd >= first) : []
   const last = Math.max(first - 1, ...left)
   return Array.from({ length: last + 1 - first }, (_, at) =>
@@ -107,7 +110,7 @@ const leftOpen = once((): readonly number[] => {
     })
 })
 
-function statusOf(child: ChildProcess): Heard {
+export function statusOf(child: ChildProcess): Heard {
   const status = child.stdio[statusFd]
   let text = ''
   let whole = Promise.resolve()

@@ -2,12 +2,13 @@
 // Long because start, limits and end of a group share its state: what one begins another has to take back.
 import { spawn, type ChildProcess } from 'node:child_process'
 import { setTimeout as delay } from 'node:timers/promises'
-import { openChannels, type ChannelsOptions, type Output } from './channels.ts'
-import { enclose, type Enclosure, type EnclosureOptions } from './enclosure.ts'
+import type { Held } from './cage-held.ts'
+import { openChannels, type Channels, type ChannelsOptions, type Output } from './channels.ts'
+import { enclose, type Enclosure, type EnclosureOptions, type Heard } from './enclosure.ts'
 import { watchIdle } from './idle.ts'
 import { findAlive, killLadder, reap, stopLadder, sweepLadder, type Quarry } from './reap.ts'
 import { holdersOf } from './strays.ts'
-import { birthOf, gone, processTable, type Marker, type ProcessEntry } from './table.ts'
+import { birthOf, gone, processTable, type Birth, type Marker, type ProcessEntry } from './table.ts'
 
 export interface GroupOptions extends EnclosureOptions {
   /** Goes to stdin: an argument would be seen in `ps` and fails at 128 KiB. */
@@ -17,6 +18,8 @@ export interface GroupOptions extends EnclosureOptions {
   /** A socket where much may be printed; a pipe for the user's own shell lines, which may open it by name. */
   readonly stdout: ChannelsOptions['stdout']
   readonly marker: Marker
+  /** A cage that waits for it. */
+  readonly held?: Held | undefined
   /** What it put into the background lives on when it has ended by itself: a sound, a message on the screen. */
   readonly mayLeave?: boolean
   readonly timeoutMs: number
@@ -68,37 +71,12 @@ export interface Group {
   readonly ended: Promise<GroupEnd>
 }
 
-/** Throws what `spawn` says when the program cannot be started (ENOENT, E2BIG …); nothing runs then. */
+/** Throws what `spawn` says when the program cannot be started (ENOENT, E2BIG …); nothing runs then, and what is held is left to whoever holds it. */
 export async function startGroup(options: GroupOptions): Promise<Group> {
-  const channels = await openChannels({
-    runId: options.marker['RALPH_RUN_ID'] ?? '',
-    input: options.keepsInput === true ? undefined : options.input,
-    stdout: options.stdout,
-  })
-  let child: ChildProcess
-  let enclosure: Enclosure | undefined
-  try {
-    enclosure = enclose(options)
-    child = spawn(enclosure.file, enclosure.args, {
-      cwd: options.cwd,
-      env: enclosure.env,
-      // A session of its own: no terminal to read keys from, and Ctrl-C reaches ralph alone.
-      detached: true,
-      stdio: [...channels.stdio, ...enclosure.stdio],
-    })
-    await spawned(child)
-  } catch (error) {
-    channels.discard()
-    await enclosure?.leave()
-    throw error
-  }
-  channels.handOver()
-  const entered = enclosure
+  const { enclosure: entered, child, channels, heard, birth } = await started(options)
   const { hold: held, isCaged, endsWhole } = entered
-  const heard = entered.hear(child)
   const pid = child.pid ?? 0
   const known = new Map<number, string>()
-  const birth = birthOf(pid)
   const quarry: Quarry = {
     marker: options.marker,
     group: pid,
@@ -244,6 +222,46 @@ export async function startGroup(options: GroupOptions): Promise<Group> {
     closeInput: () => void child.stdin?.end(),
     end,
     ended: settle(),
+  }
+}
+
+interface Started {
+  readonly enclosure: Enclosure
+  readonly child: ChildProcess
+  readonly channels: Channels
+  readonly heard: Heard
+  readonly birth: Birth
+}
+
+async function started(options: GroupOptions): Promise<Started> {
+  const { held, marker, keepsInput, input, stdout } = options
+  const open = (): Promise<Channels> =>
+    openChannels({
+      runId: marker['RALPH_RUN_ID'] ?? '',
+      input: keepsInput === true ? undefined : input,
+      stdout,
+    })
+  let channels = held?.channels ?? (await open())
+  let enclosure: Enclosure | undefined
+  try {
+    enclosure = enclose(options)
+    const waiting = await held?.begin(enclosure, input)
+    if (held !== undefined && waiting !== undefined) return { enclosure, child: waiting, ...held }
+    if (held !== undefined) channels = await open()
+    const child = spawn(enclosure.file, enclosure.args, {
+      cwd: options.cwd,
+      env: enclosure.env,
+      // A session of its own: no terminal to read keys from, and Ctrl-C reaches ralph alone.
+      detached: true,
+      stdio: [...channels.stdio, ...enclosure.stdio],
+    })
+    await spawned(child)
+    channels.handOver()
+    return { enclosure, child, channels, heard: enclosure.hear(child), birth: birthOf(child.pid ?? 0) }
+  } catch (error) {
+    channels.discard()
+    await enclosure?.leave()
+    throw error
   }
 }
 

@@ -15,7 +15,7 @@ import { constants as system } from 'node:os'
 import { exec, type ExecOptions, type ExecResult } from './exec.ts'
 import { faultCode } from './fault.ts'
 import { ownEnv } from './on-path.ts'
-import { quoted } from '../../core/shell-word.ts'
+import { isName, quoted } from '../../core/shell-word.ts'
 import { keepScratch, tempBase } from './temp.ts'
 
 /** As `exec`; without an environment, with any. */
@@ -231,9 +231,4 @@ function endOf(code: number): Pick<ExecResult, 'exitCode' | 'signal'> {
   const signals = Object.entries(system.signals) as [NodeJS.Signals, number][]
   const signal = code > 129 ? signals.find(([, number]) => number === code - 128)?.[0] : undefined
   return signal === undefined ? { exitCode: code } : { signal }
-}
-
-/** Others are lost on their way through a shell. */
-function isName(name: string): boolean {
-  return /^[A-Za-z_]\w*$/.test(name)
 }

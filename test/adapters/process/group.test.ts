@@ -47,7 +47,14 @@ describe('a program that ends by itself', () => {
       // Says how it ended, as bubblewrap does.
       const says = ['-c', `echo '{"exit-code": 0}' >&3`]
       const caged = await start('true', {
-        cage: ({ env }) => ({ file: 'sh', args: says, env, tells: true, leave: () => Promise.resolve([]) }),
+        cage: ({ env }) => ({
+          file: 'sh',
+          args: says,
+          making: says,
+          env,
+          tells: true,
+          leave: () => Promise.resolve([]),
+        }),
       })
       expect(await caged.ended).toEqual({ exitCode: 0, leftBehind: 0, survivors: [] })
       expect([plain.table, caged.table]).toEqual([expect.any(Array), expect.any(Array)])
