@@ -211,7 +211,7 @@ describe('on a terminal', () => {
     screen.type('\u0003')
     expect((await screen.exited).exitCode).toBe(130)
     expect(screen.raw()).toContain(
-      'Nothing was finished: you are back on main, with your files as they were.',
+      'Nothing was finished: you are back on main, with your files as at the start.',
     )
     expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
     expect(at.git('status', '--short')).toBe('?? mine.txt')
@@ -244,7 +244,7 @@ describe('on a terminal', () => {
     expect((await screen.exited).exitCode).toBe(3)
     expect(screen.raw()).not.toContain('squash, keep or later?')
     expect(screen.raw()).toContain(
-      'Nothing was finished: you are back on main, with your files as they were.',
+      'Nothing was finished: you are back on main, with your files as at the start.',
     )
     expect(screen.raw().match(/no luck/g)).toHaveLength(2)
     expect(at.git('branch', '--show-current')).toBe('main')

@@ -1,6 +1,7 @@
 // What a run says of itself: that it saved, took away, left open or brought back just what it did.
 import { describe, expect, test } from 'vitest'
-import { ralph, scratch, tasksOf } from './harness.ts'
+import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { onTerminal } from './on-terminal.ts'
 import type { Scratch } from './harness.ts'
 
 const complete = 'cat > /dev/null; echo "<promise>COMPLETE</promise>"'
@@ -85,4 +86,50 @@ describe("the user's own uncommitted files", () => {
     expect(stdout).not.toMatch(begins)
     expect(stdout).not.toContain('first commit')
   })
+})
+
+describe('what is done', () => {
+  test('a run with --story says which story is done and how many are open; the change is called open', async () => {
+    const at = scratch({ tasks: tasksOf(3) })
+    const { code, stdout } = await loop(at, goodAgent, '--story', '1')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^✓ story 1 is done, 2 others are open {3}2 tasks, 1 attempt /m)
+    expect(stdout).not.toContain('✓ done')
+    const report = async (format: string): Promise<string> =>
+      (await ralph(at, ['report', 'demo', '--format', format])).stdout
+    expect((await ralph(at, ['report', 'demo'])).stdout).toMatch(/^demo {3}○ open$/m)
+    expect(await report('md')).toMatch(/○ \*\*open\*\*: 1 of 3 stories/)
+    expect(await report('html')).toContain('<span class="status open">open</span>')
+    expect(JSON.parse(await report('json'))).toMatchObject({ status: 'done' })
+  })
+
+  test('where no story changed a file, the first line of the summary says so, and is no tick; the exit code stays', async () => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const { code, stdout } = await loop(at, complete)
+    expect(code).toBe(0)
+    expect(stdout).toMatch(/^! done, but no file was changed: the agent's word only {3}2 of 2 stories/m)
+    const other = scratch({ tasks: tasksOf(2) })
+    const half = await loop(other, `[ $RALPH_STORY = 1 ] || echo work > work.txt; ${complete}`)
+    expect(half.stdout).toMatch(/^✓ done {3}2 of 2 stories/m)
+  })
+})
+
+test('the time that is suggested after one that ran out is one that people type', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const { stdout } = await loop(at, 'cat > /dev/null; sleep 60', '--idle-timeout', '2s')
+  expect(stdout).toMatch(/ralph resume demo --idle-timeout 4s {3}with more time/)
+})
+
+test('after Ctrl-C a file that came while it ran is not called as it was; the command that is named brings it back', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const agent = 'cat > /dev/null; echo note > note.md; echo working; sleep 60'
+  const screen = onTerminal(at, ['loop', 'demo', '--agent-command', agent, '--no-tui'])
+  await screen.until((raw) => raw.includes('working'))
+  screen.type('\u0003')
+  expect((await screen.exited).exitCode).toBe(130)
+  const said = screen.raw().replaceAll(/\s+/g, ' ')
+  expect(said).toContain('with your files as at the start.')
+  expect(said).toContain('Is one of the undone files yours? All of them back: ralph restore 1 demo')
+  expect((await ralph(at, ['restore', '1', 'demo'])).code).toBe(0)
+  expect(at.read('note.md')).toBe('note\n')
 })

@@ -268,7 +268,7 @@ describe('plain lines', () => {
     expect(err).toBe('')
     expect(out.match(/failed 2 times/g)).toHaveLength(1)
     expect(out).toContain('✕ stuck: story 1 "1 Model" failed 2 times\n  npm test failed (exit 1): login\n')
-    expect(out).toContain('  Nothing was finished: you are back on main, with your files as they were.\n')
+    expect(out).toContain('  Nothing was finished: you are back on main, with your files as at the start.\n')
     expect(out).toMatch(/check +npm test +without the agent\?\n +see +ralph logs add-login --gate 1 /)
     expect(out).not.toContain('ralph finish')
   })
@@ -310,8 +310,8 @@ describe('plain lines', () => {
   })
 
   it.each([
-    ['timeout', 'ralph resume add-login --iteration-timeout 90'],
-    ['idle', 'ralph resume add-login --idle-timeout 20'],
+    ['timeout', 'ralph resume add-login --iteration-timeout 90m'],
+    ['idle', 'ralph resume add-login --idle-timeout 20m'],
   ] as const)('F7: who ran out of time (%s) is offered more of it, not words', (verdict, command) => {
     const { out } = plain([
       event(started),

@@ -27,6 +27,8 @@ export interface Board {
   readonly hasLastChanged: boolean
   /** Whether any attempt that was not kept has. */
   readonly hasUndone: boolean
+  /** The last attempt of this loop whose files were undone. */
+  readonly undone?: number
   /** The last one that did not pass. */
   readonly failedGate: string | undefined
   /** What a gate says without the agent's work; `passed` also of one that has passed in this loop. */
@@ -110,6 +112,8 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
     }
   if (event.type === 'attempt.kept') return { ...board, hasChanged: event.changed }
   if (event.type === 'checkpoint.saved' && event.only_plan) return { ...board, hasChanged: false }
+  if (event.type === 'checkpoint.reverted' && (event.files_total ?? 0) > 0)
+    return { ...board, undone: event.n }
   if (event.type !== 'iteration.ended') return board
   const { iteration } = event
   // Nothing of the agent's was there when its gate failed.

@@ -17,7 +17,7 @@ export function nextLines(ending: Ending, sheet: Sheet): readonly string[] {
 }
 
 /** In the reason of a run that was asked for some stories only, while others are open. */
-export const onlyNamed = /Only the stories named by --story.*/
+export const onlyNamed = /Only the stories named by --story were run; (.*)\.$/
 
 function stepsOf(ending: Ending): readonly Step[] {
   const { complete, begun, board, finished, isPast } = ending
@@ -136,7 +136,7 @@ function goOn(complete: Complete, change: string, board: Board): readonly Step[]
     (complete.exit_code === 3 || complete.exit_code === 4)
   ) {
     const [flag, minutes] = limit(started.settings)
-    return [['try again', `${resume} ${flag} ${String(minutes * 2)}`, 'with more time']]
+    return [['try again', `${resume} ${flag} ${timeFlag(minutes * 2)}`, 'with more time']]
   }
   if (complete.exit_code === 3 || complete.exit_code === 4)
     return [['try again', `${resume} --feedback "…"`, 'and tell it more']]
@@ -149,6 +149,13 @@ type Settings = NonNullable<Board['started']>['settings']
 const timeLimits: Partial<Record<string, (settings: Settings) => readonly [string, number]>> = {
   timeout: ({ iteration_timeout_min: minutes }) => ['--iteration-timeout', minutes],
   idle: ({ idle_timeout_min: minutes }) => ['--idle-timeout', minutes],
+}
+
+/** As a person would type it: 8s, 90m, 2h. */
+function timeFlag(minutes: number): string {
+  const seconds = Math.ceil(minutes * 60)
+  if (seconds % 3600 === 0) return `${String(seconds / 3600)}h`
+  return seconds % 60 === 0 ? `${String(seconds / 60)}m` : `${String(seconds)}s`
 }
 
 /** The one that was used up first; naming one replaces both, so the other that is set is named too. */

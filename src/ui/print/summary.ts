@@ -1,12 +1,13 @@
 // The last lines of a loop: what happened, where the work is, what to type next; each said once.
 import { afterColon } from '../../core/outcome.ts'
+import { wordOnly } from '../../core/report.ts'
 import { wordOnlyText } from './facts.ts'
 import type { GoneFile, LoopEvent } from '../../core/event.ts'
-import { humanWord, mark, statusMeaning, statusWord } from '../vocabulary.ts'
+import { humanWord, mark, statusMeaning, statusWord, symbolOf } from '../vocabulary.ts'
 import type { Board } from './board.ts'
 import { figures, isManual, redGate } from './board.ts'
 import { branchName } from './describe.ts'
-import { entryLines } from './layout.ts'
+import { entryLines, unbroken } from './layout.ts'
 import type { Sheet } from './layout.ts'
 import { isCleanedUp, isNothingKept, nextLines, onlyNamed } from './steps.ts'
 import { clean, clip, oneLine, plural, sentences, tokenWords, usd } from './text.ts'
@@ -45,25 +46,35 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const { status, totals, stop_reason: stop } = result
   const { paint } = sheet
   const isYours = stop === 'human'
-  const sign = mark(isYours ? 'human' : statusMeaning(status), paint)
-  const counts = countWords(totals, status === 'done', isManual(board))
+  // Of what a story had changed before a resume nobody knows here.
+  const known = board.ended.filter(({ story_id: id }) => begins(board.ended, id))
+  const part = status === 'done' ? partWords(result.reason, board) : undefined
+  const isWordOnly = status === 'done' && !isManual(board) && isAllWordOnly(known, totals)
+  const sign = isWordOnly
+    ? paint.yellow(symbolOf('human'))
+    : mark(isYours ? 'human' : statusMeaning(status), paint)
+  const stories = `${String(totals.stories_done)} of ${plural(totals.stories_total, 'story', 'stories')}`
+  const tried = triedWords(totals, status === 'done', isManual(board))
+  const counts = `${stories}, ${tried}`
   // The time is the board's, as in the rows above: gates take some, too.
   const right =
     totals.iterations === 0
       ? ''
       : figures({ ...totals, duration_ms: Math.max(totals.duration_ms, board.spent.duration_ms) }, true)
   const lost = lostWords(totals, stop === 'error' ? 'not saved' : lostWord(totals, board))
-  const word = isYours ? humanWord(paint) : statusWord(status, paint)
+  const word = isYours
+    ? humanWord(paint)
+    : isWordOnly
+      ? paint.bold(paint.yellow(status))
+      : statusWord(status, paint)
   const headed = (text: string, more: { right?: string } = {}): readonly string[] => {
     const [first = '', ...rest] = entryLines({ sign, text, ...more }, sheet)
     return [first.replace(status, word), ...rest]
   }
   const dimmed = (text: string): readonly string[] => entryLines({ indent: 2, text, style: paint.dim }, sheet)
-  // Of what a story had changed before a resume nobody knows here.
-  const known = board.ended.filter(({ story_id: id }) => begins(board.ended, id))
   const idle = board.untested.map((gate) => `the gate passed and ran 0 tests: ${oneLine(gate)}`)
-  const unchanged = [...wordOnlyText(known), ...idle].flatMap((text) =>
-    entryLines({ indent: 2, text, style: paint.yellow }, sheet),
+  const unchanged = [...(isWordOnly && part === undefined ? [] : wordOnlyText(known)), ...idle].flatMap(
+    (text) => entryLines({ indent: 2, text, style: paint.yellow }, sheet),
   )
   const unread = board.unread.flatMap((text) =>
     entryLines(
@@ -76,10 +87,9 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     ),
   )
   if (status === 'done') {
-    const rest = onlyNamed.exec(result.reason)?.[0]
+    const what = isWordOnly ? `${status}, but no file was changed: the agent's word only` : status
     return [
-      ...headed(`${status}   ${counts}`, { right }),
-      ...(rest === undefined ? [] : entryLines({ indent: 2, text: oneLine(rest) }, sheet)),
+      ...headed(part === undefined ? `${what}   ${counts}` : `${part}   ${tried}`, { right }),
       ...lost.flatMap(dimmed),
       ...unchanged,
       ...unread,
@@ -94,6 +104,20 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     ...unchanged,
     ...unread,
   ]
+}
+
+/** Of a run that was asked for some stories only: what is true of the change. */
+function partWords(reason: string, { started }: Board): string | undefined {
+  const others = onlyNamed.exec(reason)?.[1]
+  if (others === undefined) return undefined
+  const ids = (started?.settings.stories ?? []).map(oneLine)
+  const what = ids.length === 1 ? `story ${ids.join()} is done` : `stories ${ids.join(', ')} are done`
+  return `${what}, ${others}`
+}
+
+/** Every story that is there was done by this loop, and none of them has changed a file. */
+function isAllWordOnly(known: Board['ended'], totals: Result['totals']): boolean {
+  return totals.stories_total > 0 && wordOnly(known).length === totals.stories_total
 }
 
 function begins(ended: Board['ended'], storyId: string): boolean {
@@ -120,12 +144,11 @@ function told(lines: readonly string[]): readonly string[] {
     .slice(0, mostReason)
 }
 
-function countWords(totals: Result['totals'], isDone: boolean, hasNoBoxes: boolean): string {
+function triedWords(totals: Result['totals'], isDone: boolean, hasNoBoxes: boolean): string {
   const of = (done: number, total: number, one: string, many: string): string =>
     isDone && done === total ? plural(total, one, many) : `${String(done)} of ${plural(total, one, many)}`
-  const stories = `${String(totals.stories_done)} of ${plural(totals.stories_total, 'story', 'stories')}`
   const tasks = of(totals.tasks_done, totals.tasks_total, 'task', 'tasks')
-  return `${stories}, ${hasNoBoxes ? '' : `${tasks}, `}${plural(totals.iterations, 'attempt')}`
+  return `${hasNoBoxes ? '' : `${tasks}, `}${plural(totals.iterations, 'attempt')}`
 }
 
 /** Of what an earlier loop undid nobody knows here. */
@@ -187,7 +210,8 @@ function whereWords(ending: Ending): readonly string[] {
   const { started } = board
   if (isNothingKept(complete) && isCleanedUp(complete, finished) && begun && started !== undefined)
     return [
-      `Nothing was finished: you are back on ${branchName(started.original_branch)}, with your files as they were${isSetAside === true ? ', except for what the notes name' : ''}.`,
+      `Nothing was finished: you are back on ${branchName(started.original_branch)}, with your files as at the start${isSetAside === true ? ', except for what the notes name' : ''}.`,
+      ...yoursWords(complete, board),
     ]
   if (finished?.ok && !isKeptOnBranch(finished.message)) {
     if (finished.message !== '') {
@@ -227,6 +251,16 @@ function whereWords(ending: Ending): readonly string[] {
     }),
     ...where.slice(1),
   ]
+}
+
+/** What came while the loop ran went with its attempt, whoever made it. */
+function yoursWords(
+  { change_id: change, stop_reason: stop }: Complete,
+  { undone }: Board,
+): readonly string[] {
+  if (stop !== 'signal' || undone === undefined) return []
+  const back = unbroken(`ralph restore ${String(undone)} ${oneLine(change)}`)
+  return [`Is one of the undone files yours? All of them back: ${back}`]
 }
 
 /** The steps below say how it comes back. */
