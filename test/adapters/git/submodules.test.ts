@@ -248,7 +248,7 @@ it('O2, O19: an agent that sweeps a submodule or removes one and completes: what
   await w.note(started(1))
   w.git('-C', plain, 'checkout', '-q', '-f')
   w.git('-C', plain, 'clean', '-fdq')
-  w.write(`${odd}/two.txt`, 'worked on\n')
+  w.write(`${odd}/two.txt`, `${w.read(`${odd}/two.txt`)}worked on\n`)
   w.git('submodule', '--quiet', 'deinit', '-f', branched)
   await checkpoints.keep(1)
   await checkpoints.save('1', 'checkpoint: 1')
@@ -267,21 +267,28 @@ it('O2, O19: an agent that sweeps a submodule or removes one and completes: what
   expect(w.read('../look/mine/new file.txt')).toBe('untracked\n')
 })
 
-it('O2, O19: one that deletes a file with uncommitted work in a submodule and completes: named, and the command brings it back', async () => {
-  const w = world()
-  const checkpoints = w.checkpoints()
-  await checkpoints.start('start')
-  await checkpoints.ensure('1')
-  await w.note(started(1))
-  const was = w.read(`${plain}/one.txt`)
-  rmSync(join(w.dir, plain, 'one.txt'))
-  await checkpoints.keep(1)
-  await checkpoints.save('1', 'checkpoint: 1')
-  const told = w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
-  const line = told.find((text) => text.includes(`submodule ${plain} is gone: one.txt`)) ?? ''
-  execFileSync('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
-  expect(w.read(`${plain}/one.txt`)).toBe(was)
-})
+it.each([
+  ['deletes', undefined],
+  ['writes anew', 'of the agent\n'],
+])(
+  'O2, O19: one that %s a file with uncommitted work in a submodule and completes: named, and the command brings it back',
+  async (_, text) => {
+    const w = world()
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    await w.note(started(1))
+    const was = w.read(`${plain}/one.txt`)
+    rmSync(join(w.dir, plain, 'one.txt'))
+    if (text !== undefined) w.write(`${plain}/one.txt`, text)
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    const told = w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+    const line = told.find((text) => text.includes(`submodule ${plain} is gone: one.txt`)) ?? ''
+    execFileSync('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
+    expect(w.read(`${plain}/one.txt`)).toBe(was)
+  },
+)
 
 it('O2, O19: one that commits it in a submodule, and a later one that deletes it: named all the same', async () => {
   const w = world()

@@ -107,7 +107,7 @@ async function lackedBy(
 }
 
 /** An edit is an agent's work; a file that was deleted and written again is as lost to its user as a deleted one. */
-async function replacedIn(
+export async function replacedIn(
   git: Git,
   committed: string,
   tree: string,

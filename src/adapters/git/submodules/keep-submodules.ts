@@ -4,6 +4,7 @@ import { shellWord } from '../../../core/shell-word.ts'
 import { lstatNow } from '../tree/files.ts'
 import { named, shown, type Git } from '../git.ts'
 import { attemptIndex, attemptTree, withHidden } from '../attempt/attempt-tree.ts'
+import { replacedIn } from '../attempt/lost-files.ts'
 import { mendRepository } from '../guard/mend.ts'
 import { putBackOpened } from '../tree/owner-access.ts'
 import { endOperations, halfDoneFolder, operationsInProgress } from '../start/operations.ts'
@@ -181,12 +182,26 @@ export async function tellSwept(
     const name = `${prefix}${path}`
     const base = await orEmpty(git, was.head.commit)
     const own = now?.tree === was.tree ? [] : await changedFiles(git, base, was.tree)
-    // Where it is gone or as it was committed, nothing is left of what stood there; where it is anything else, it was worked on.
+    // Where it is gone, as it was committed or written anew, nothing is left of what stood there; where it is anything else, it was worked on.
     const still = new Set(now === undefined ? [] : await changedFiles(git, base, now.tree))
     // An earlier attempt may have committed what was uncommitted, and this one deletes it.
     const gone = new Set(await deletedFiles(git, was.tree, now?.tree ?? (await emptyTree(git))))
+    const there = own.filter((one) => still.has(one) && !gone.has(one))
+    const replaced =
+      now === undefined
+        ? []
+        : await replacedIn(
+            git,
+            base,
+            now.tree,
+            there.map((one) => ({ path: one, as: was.tree })),
+          )
     const swept = [
-      ...new Set([...own.filter((one) => !still.has(one)), ...was.own.filter((one) => gone.has(one))]),
+      ...new Set([
+        ...own.filter((one) => !still.has(one)),
+        ...was.own.filter((one) => gone.has(one)),
+        ...replaced,
+      ]),
     ]
     if (swept.length > 0) {
       const commit = was.commit.slice(0, 12)
