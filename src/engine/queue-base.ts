@@ -22,7 +22,7 @@ export interface Bases {
 
 export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
   const halted = (why: string, hint: string): undefined => {
-    tell({ type: 'queue.halted', why, hint })
+    if (now().halted?.why !== why) tell({ type: 'queue.halted', why, hint })
   }
 
   const baseNow = async (

@@ -59,20 +59,29 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     return { type: 'loop.spawned', change, base, slot, ...(run !== undefined && { over: run }), ...of }
   }
 
+  /** Where a loop may begin; undefined: nowhere now. */
+  const baseFor = async (change: string, stop: AbortSignal): Promise<string | undefined> => {
+    const wait = (): Promise<undefined> => ports.pulse(stop).then(() => undefined)
+    if (state.halted !== undefined) return await wait()
+    const base = await bases.now(change, stop)
+    if (base === undefined) return undefined
+    // There is one tree to try merges in.
+    if (landingNow !== undefined && (await bases.unseenBy(change, base)).length > 0) return await wait()
+    return (await bases.isGreen(change, base, stop)) ? base.commit : undefined
+  }
+
   const spawn = async (
     change: string,
     how: 'loop' | 'resume',
     place: Place,
     stop: AbortSignal,
   ): Promise<void> => {
-    const base = await bases.now(change, stop)
+    // One that is resumed goes on from where it is; and what its agent did to the target's refs only its own repair puts back.
+    const base =
+      how === 'resume' ? (await ports.landing.refs(targetOf(state, change))).own : await baseFor(change, stop)
     if (base === undefined) return
-    // There is one tree to try merges in.
-    if (landingNow !== undefined && (await bases.unseenBy(change, base)).length > 0)
-      return await ports.pulse(stop)
-    if (!(await bases.isGreen(change, base, stop))) return
-    tell(await spawnedAt(change, base.commit, place))
-    refusedAs(change, await ports.loops.start(change, how, { base: base.commit, ...placeOf(place) }))
+    tell(await spawnedAt(change, base, place))
+    refusedAs(change, await ports.loops.start(change, how, { base, ...placeOf(place) }))
   }
 
   const refusedAs = (
@@ -146,6 +155,9 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
         }
         // Takes a while, in which everything else may change: then it is asked again what is due.
         const slow = due.find((step) => step.do !== 'tell' && step.do !== 'land')
+        const isHeld = state.halted !== undefined && slow?.do === 'spawn' && slow.how === 'loop'
+        if (isHeld && landingNow === undefined && ![...loops.values()].some(({ loop }) => loop === 'running'))
+          break
         if (slow !== undefined) {
           if (slow.do === 'spawn') await onTarget(slow.change, spawn(slow.change, slow.how, slow, stop))
           else if (slow.do === 'resolve') await resolve(slow.change, slow)

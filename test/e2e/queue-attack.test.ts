@@ -96,6 +96,26 @@ it.each(['-d refs/ralph-landed/main', 'refs/ralph-landed/main main'])(
   },
 )
 
+it('Q1 Q8: where an agent has moved what landed and its loop and ralph up are killed, the next one resumes that loop, which puts it back, and all of it lands', async () => {
+  const evil = 'git update-ref refs/ralph-landed/main "$(git commit-tree -p HEAD -m evil HEAD^{tree})"\n'
+  const once = `[ -f "$HOME/once" ] || { touch "$HOME/once"\n${evil}touch "$HOME/evil"\n${until('[ -f "$HOME/never" ]')}}\n`
+  const at = project({ a: once, b: until('[ -f "$HOME/evil" ]') }, 1)
+  const running = start(at, ['up', '--json', ...at.args])
+  await running.seen((out) => out.includes('waits for the loop of a'))
+  running.child.kill('SIGKILL')
+  const { pid } = JSON.parse(at.read('.git/ralph/changes/a/lock.json')) as { pid: number }
+  process.kill(pid, 'SIGKILL')
+  await running.ended
+  const next = await ralph(at, ['up', '--json', ...at.args])
+  const then = next.code === 0 ? next : await ralph(at, ['up', '--json', ...at.args])
+  expect([then.code, [...new Set([...landedOf(next), ...landedOf(then)])].toSorted()]).toEqual([
+    0,
+    ['a', 'b'],
+  ])
+  expect(events(next).filter(({ type }) => type === 'queue.halted').length).toBeLessThan(2)
+  expect(at.git('log', '--format=%s', 'main..refs/ralph-landed/main').split('\n')).toHaveLength(2)
+})
+
 it('I6 I8: a worktree of the user’s that is moved away meanwhile is there when it comes back, with what is staged in it; a wish with a number of its own does not break the journal', async () => {
   const at = project({ a: '' }, 1)
   const [mine, away] = [join(at.root, 'mine'), join(at.root, 'away')]
