@@ -88,6 +88,9 @@ async function fill(repo: string, env: NodeJS.ProcessEnv, isParallel: boolean): 
     await writeFile(join(repo, name), text)
   }
   await git(repo, env, 'init', '--quiet', '--initial-branch=main')
+  // Who has no name in git yet can try everything all the same.
+  await git(repo, env, 'config', 'user.name', 'ralph')
+  await git(repo, env, 'config', 'user.email', 'ralph@localhost')
   await git(repo, env, 'add', '--all')
   await git(repo, env, 'commit', '--quiet', '--message', 'A small project with a plan')
 }

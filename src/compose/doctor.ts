@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import { installedAgents, loginFixes, loginOf, programOf } from '../adapters/agents/installed.ts'
 import type { AgentName } from '../adapters/agents/table.ts'
+import { nameYou, nobody, readAuthor } from '../adapters/git/formats/author.ts'
 import { operationsInProgress } from '../adapters/git/start/operations.ts'
 import { refuseReadOnly } from '../adapters/git/start/preflight.ts'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
@@ -114,7 +115,12 @@ async function repository(
     const site = await open()
     // What `ralph loop` would refuse is a problem here too.
     refuseReadOnly(site.git)
-    const checks = [await commits(site), ...(await plans(site)), ...(await gates(site, config, runsGates))]
+    const checks = [
+      await commits(site),
+      await author(site),
+      ...(await plans(site)),
+      ...(await gates(site, config, runsGates)),
+    ]
     for (const run of await known()) {
       checks.push(await loopCheck(site, run))
       for (const detail of await liveWords(site, run))
@@ -149,6 +155,14 @@ async function commits({ git }: Site): Promise<Check> {
     `${git.worktree} has no commit yet, so there is no branch to come back to`,
     'git add --all && git commit -m "start"',
   )
+}
+
+/** Of the loop's commits; a squash is the user's own git's, which refuses without. */
+async function author({ git, env }: Site): Promise<Check> {
+  const known = await readAuthor(git, env)
+  return known === undefined
+    ? warning('author', nobody, nameYou)
+    : ok('author', `${known.name} <${known.email}>`)
 }
 
 const plan = 'openspec/changes/<name>/tasks.md'

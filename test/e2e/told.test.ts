@@ -326,7 +326,9 @@ describe('what happened', () => {
     await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '0', '--verify', 'false'])
     await ralph(at, ['restore', '1', 'demo'])
     const end = await ralph(at, ['resume', 'demo', '--agent-command', failing])
-    expect(end.stdout).toContain('No attempt is saved on ralph/demo yet (you are on it).')
+    expect(end.stdout).toContain(
+      'No story of this run is done yet: ralph/demo (you are on it) is as it began.',
+    )
     expect(end.stdout).not.toMatch(/nothing/i)
     expect(at.git('ls-tree', '-r', '--name-only', 'ralph/demo')).toContain('story-1.txt')
   })

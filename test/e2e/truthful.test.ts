@@ -133,3 +133,19 @@ test('after Ctrl-C a file that came while it ran is not called as it was; the co
   expect((await ralph(at, ['restore', '1', 'demo'])).code).toBe(0)
   expect(at.read('note.md')).toBe('note\n')
 })
+
+test('where git knows no name of the user, start and doctor say who the author of the commits is, and how to change it', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const named = await ralph(at, ['doctor'])
+  expect(named.stdout).toMatch(/author +User <user@example\.invalid>/)
+  const known = await loop(at, goodAgent, '--dry-run')
+  at.git('config', '--unset', 'user.name')
+  const words = 'git knows no name of yours, so the author of the commits is ralph <ralph@localhost>'
+  const doctor = JSON.parse((await ralph(at, ['doctor', '--json'])).stdout) as { checks: object[] }
+  expect(doctor.checks).toContainEqual(
+    expect.objectContaining({ name: 'author', verdict: 'warning', detail: words }),
+  )
+  const { stderr } = await loop(at, goodAgent)
+  expect([known.stdout + known.stderr, stderr].map((said) => said.includes(words))).toEqual([false, true])
+  expect(at.git('log', '-1', '--format=%an <%ae>', 'ralph/demo')).toBe('ralph <ralph@localhost>')
+})

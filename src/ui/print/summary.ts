@@ -240,7 +240,10 @@ function whereWords(ending: Ending): readonly string[] {
   return [
     ...where.slice(0, 1).map((line) => {
       const said = isNothingKept(complete)
-        ? line.replace(/^The work is on (\S+?)(?=\.$| )/, 'No attempt is saved on $1 yet')
+        ? line.replace(
+            /^The work is on (\S+)( \(.*?\))?\.(?=$| )/,
+            'No story of this run is done yet: $1$2 is as it began.',
+          )
         : line
       // What others have done to it meanwhile nobody knows here.
       const state =

@@ -18,6 +18,10 @@ export async function readAuthor(git: Git, env: NodeJS.ProcessEnv): Promise<Auth
   return name === '' || email === '' ? undefined : { name, email }
 }
 
+/** Where there is no author: who stands on the commits, and how that is changed. */
+export const nobody = 'git knows no name of yours, so the author of the commits is ralph <ralph@localhost>'
+export const nameYou = 'git config --global user.name "…" && git config --global user.email "…"'
+
 /** As git does it: these would end the name before its end. */
 function plain(text: string): string {
   return text.replace(/[<>\p{Cc}]/gu, '').trim()

@@ -13,6 +13,7 @@ import { dropFlags, refuseHiddenEdits } from '../tree/flags.ts'
 import { copyDurably, copyIndex, installIndex, realIndex } from '../formats/index-file.ts'
 import type { Git } from '../git.ts'
 import { putAway, wayOut } from './lost-record.ts'
+import { nameYou, nobody } from '../formats/author.ts'
 import { ownPathsNow } from '../formats/objects.ts'
 import { isOfPlan } from '../tree/plan-path.ts'
 import { storedOrigin, storeOrigin } from './starting-point.ts'
@@ -75,6 +76,7 @@ export async function preflightBranch(store: Store, wish: StartMode): Promise<Pr
           `${originName(origin)} has no commit yet, so there is nothing to come back to; first run: git add --all && git commit -m "start"`,
         ]
       : []),
+    ...((await store.author()) === undefined ? [`${nobody}; yours: ${nameYou}`] : []),
     ...(await doubtful(git, scan, store.protectedPaths)),
   ]
   const own = [...scan.changed, ...scan.deleted, ...scan.untracked, ...scan.staged].filter(
