@@ -51,7 +51,7 @@ function spareMemory(): void {
   for (const flag of [
     '--semi-space-growth-factor=1',
     '--no-parallel-scavenge',
-    // Not --optimize-for-size, which collects from the start on: a seventh of the time of a short loop, for the same memory after 100 stories.
+    // Not --optimize-for-size, which collects from the start on: a tenth of the time of a short loop, for the same memory after 100 stories.
     '--heap-growing-percent=30',
     '--max-optimized-bytecode-size=500',
     '--max-inlined-bytecode-size-cumulative=400',
