@@ -4,7 +4,7 @@ import { branchName, storyName } from '../print/describe.ts'
 import { oneLine, plural } from '../print/text.ts'
 import { canGoOn, choicesOf, isForShell, isRead, resultTabs } from './ending.ts'
 import type { EndingScreen } from './ending.ts'
-import { editorLine } from './editor.ts'
+import { editorLine, typedText } from './editor.ts'
 import { endingExtent, endLines } from './ending-content.ts'
 import {
   fitParts,
@@ -29,29 +29,31 @@ export function endingView(screen: EndingScreen, world: World, says: string, bac
   const isChoice = screen.stage !== 'result'
   if (isChoice && screen.tab === 'Summary') return choiceView(screen, world)
   const { lines, height } = endingExtent(screen, world)
-  const shown = shownPart({ lines, pager: screen.pagers[screen.tab], isLive: false }, height)
+  const typing = missingLines(screen, columns)
+  const page = { lines, pager: screen.pagers[screen.tab], isLive: false }
+  const shown = shownPart(page, height - typing.length)
   const body = paneLines({
     width: columns,
-    height: rows - 1 - 1,
+    height: rows - 1 - 1 - typing.length,
     title: [span(`${oneLine(harmless(screen.loop.change))}  `, bold), ...tabsLine(resultTabs, screen.tab)],
     note: shown.note,
     lines: shown.lines,
   })
-  const keys = screen.asksAgain
-    ? sureKeys(columns)
-    : keyLine(
-        [
-          ['tab', screen.tab === 'Summary' ? 'changed files' : isChoice ? 'the choice' : 'summary'],
-          ['↑↓', 'scroll'],
-          ...againKey(screen),
-          ...(isChoice ? [] : ([['esc', back]] as const)),
-          ['q', 'quit'],
-          ['?', 'keys'],
-        ],
-        columns,
-      )
+  const keys =
+    asking(screen, columns) ??
+    keyLine(
+      [
+        ['tab', screen.tab === 'Summary' ? 'changed files' : isChoice ? 'the choice' : 'summary'],
+        ['↑↓', 'scroll'],
+        ...againKey(screen),
+        ...(isChoice ? [] : ([['esc', back]] as const)),
+        ['q', 'quit'],
+        ['?', 'keys'],
+      ],
+      columns,
+    )
   return viewOf(
-    [...body, says === '' ? keys : clipLine(line(` ${says}`, styleFor('waiting')), columns)],
+    [...body, ...typing, says === '' ? keys : clipLine(line(` ${says}`, styleFor('waiting')), columns)],
     world.size,
   )
 }
@@ -112,11 +114,24 @@ function againKey(screen: EndingScreen): readonly KeyHint[] {
   return [['a', screen.loop.complete?.status === 'stopped' ? 'continue' : 'try again']]
 }
 
-function sureKeys(columns: number): Line {
+/** The keys while something is asked in between. */
+function asking({ asksAgain, missing, stage }: EndingScreen, columns: number): Line | undefined {
+  const isNarrow = columns < 60
+  if (asksAgain)
+    return keyLine(
+      [
+        ['enter', isNarrow ? 'again' : 'start the agent again'],
+        ['↓', isNarrow ? 'a note' : 'with a note for it'],
+        [isNarrow ? 'else' : 'any other key', 'back'],
+      ],
+      columns,
+    )
+  if (missing === undefined) return undefined
+  const isEmpty = stage !== 'word' && typedText(missing).trim() === ''
   return keyLine(
     [
-      ['enter', 'start the agent again'],
-      ['any other key', 'back'],
+      ['enter', isEmpty ? 'start the agent again' : 'try again with it'],
+      ['esc', 'back'],
     ],
     columns,
   )
@@ -125,18 +140,11 @@ function sureKeys(columns: number): Line {
 /** They are there from when they are heard. */
 function choiceKeys(screen: EndingScreen, world: World): Line {
   const { columns } = world.size
-  if (screen.asksAgain) return sureKeys(columns)
+  const asked = asking(screen, columns)
+  if (asked !== undefined) return asked
   if (isForShell(screen))
     return clipLine(
       line(' Typed for the shell? esc leaves the question, then q', styleFor('waiting')),
-      columns,
-    )
-  if (screen.missing !== undefined)
-    return keyLine(
-      [
-        ['enter', 'try again with it'],
-        ['esc', 'back'],
-      ],
       columns,
     )
   return isRead(screen, world)
@@ -154,12 +162,17 @@ function choiceKeys(screen: EndingScreen, world: World): Line {
     : []
 }
 
-function missingLines({ missing }: EndingScreen, columns: number): readonly Line[] {
+function missingLines({ missing, stage }: EndingScreen, columns: number): readonly Line[] {
   if (missing === undefined) return []
   return paneLines({
     width: columns,
     height: 3,
-    title: line('What is missing? The agent reads it before its next attempt', bold),
+    title: line(
+      stage === 'word'
+        ? 'What is missing? The agent reads it before its next attempt'
+        : 'A note for the agent, for its next attempt',
+      bold,
+    ),
     lines: [editorLine(missing, columns - 5)],
   })
 }

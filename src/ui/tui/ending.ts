@@ -37,7 +37,7 @@ export interface EndingScreen {
   /** What was said when it was. */
   readonly done: Finished | undefined
   readonly made: Where | undefined
-  /** What the agent is told that is missing, while it is typed. */
+  /** What the agent is told that is missing, or before it tries again, while it is typed. */
   readonly missing: Editor | undefined
   /** Against the start; undefined until it was read. */
   readonly patch: string | undefined
@@ -200,7 +200,14 @@ export function finishedEnding(screen: EndingScreen, done: Finished): EndingScre
 
 /** Undefined: not a key of this screen. */
 export function typedEnding(screen: EndingScreen, key: Key, world: World): Step<EndingScreen> | undefined {
+  if (screen.missing !== undefined) return typedMissing(screen, screen.missing, key)
   if (screen.asksAgain) {
+    // No letter: it may be one of a line for the shell.
+    if (key.name === 'down')
+      return {
+        screen: { ...screen, asksAgain: false, letters: '', missing: editorOf(), problem: '' },
+        acts: [],
+      }
     const closed = { ...screen, asksAgain: false, letters: key.name === 'text' ? `a${key.text}` : '' }
     return key.name === 'enter' ? again(closed) : { screen: closed, acts: [] }
   }
@@ -241,7 +248,6 @@ function typedMissing(screen: EndingScreen, missing: Editor, key: Key): Step<End
 }
 
 function typedChoice(screen: EndingScreen, key: Key): Step<EndingScreen> | undefined {
-  if (screen.missing !== undefined) return typedMissing(screen, screen.missing, key)
   if (screen.isBusy) return { screen, acts: [] }
   const letters = key.name === 'text' ? `${screen.letters}${key.text}` : ''
   const now = { ...screen, letters }

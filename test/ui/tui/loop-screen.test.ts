@@ -596,6 +596,28 @@ describe('the end', () => {
     expect(playing(whole).read().text()).not.toContain('a try again')
   })
 
+  test('a and ↓: a note is written before it goes on, at the choice and at the result; Enter without one starts it as it is', () => {
+    const act = { do: 'start', change, how: 'resume', flags: {} } as const
+    for (const [columns, before] of [
+      [120, ''],
+      [80, '\u001B'],
+      [40, '\u001B'],
+    ] as const) {
+      const player = playing(stopped(halfWay), { columns, rows: 24 }).read().type(before)
+      player.asked()
+      expect(player.type('a').text()).toMatch(/enter (start the agent )?again · ↓ (with )?a note/)
+      player.type('\u001B[B')
+      expect(player.text()).toContain('A note for the agent')
+      expect(player.lines().every((line) => line.length <= columns)).toBe(true)
+      expect(player.type('look in q?').text()).toContain('look in q?')
+      expect(player.type('\r').asked()).toEqual([{ ...act, feedback: 'look in q?' }])
+      const plain = playing(stopped(halfWay), { columns, rows: 24 }).read().type(before)
+      plain.asked()
+      expect(plain.type('a\u001B[B\u001B').text()).not.toContain('A note for the agent')
+      expect(plain.type('a\u001B[B\r').asked()).toEqual([act])
+    }
+  })
+
   test('a goes on also where nothing was kept, and after a choice, for ralph resume does', () => {
     const act = { do: 'start', change, how: 'resume', flags: {} } as const
     const cleaned = stopped(halfWay).map(({ at, body }): At =>
@@ -612,7 +634,7 @@ describe('the end', () => {
   })
 
   test('F28: a command that was meant for the shell starts no agent: after an a only Enter does', () => {
-    for (const typed of ['clear; ralph status\r', 'cat a.txt\r']) {
+    for (const typed of ['clear; ralph status\r', 'cat a.txt\r', 'git branch\r', 'an\r']) {
       const player = playing(stopped(halfWay)).read().type('\u001B')
       player.asked()
       const acts = player.type(typed).asked()
