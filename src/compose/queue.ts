@@ -339,6 +339,9 @@ async function entryReport(
     ...(seen.state === 'landed' &&
       state.home !== undefined &&
       isTree(state.worktree) && { leftover_tree: state.worktree }),
+    ...(seen.state === 'landed' &&
+      facts.tip !== undefined &&
+      facts.tip === entry.landed?.tip && { leftover_branch: true }),
   }
 }
 

@@ -284,6 +284,8 @@ export interface QueueReport {
     readonly hint?: string
     /** Of one that has landed: its worktree, which nothing needs any more. */
     readonly leftover_tree?: string
+    /** Its branch is where it was when it landed: nobody has committed on it since. */
+    readonly leftover_branch?: true
   }[]
 }
 

@@ -200,3 +200,25 @@ it('Q2 I6: what pull says to type puts an ignored file and a repository aside, a
   expect(existsSync(join(at.repo, 'work/b.txt.mine/.git/HEAD'))).toBe(true)
   expect(at.git('rev-parse', 'main')).toBe(at.git('rev-parse', 'refs/ralph-landed/main'))
 })
+
+it('up names the folders and the branches that can go, one command on each line, and what it names can be typed: branches when main has it all, and none on which somebody has committed since', async () => {
+  const at = project({ a: '', b: '', c: '' }, 1)
+  const { stdout } = await ralph(at, ['up', ...at.args])
+  expect(stdout).toMatch(/3 folders of what landed can go:\n(?: {2}git worktree remove \S+-ralph-[abc]\n){3}/)
+  expect(stdout).not.toContain('git branch -D')
+  const tree = `${at.repo}-ralph-b`
+  at.git('-C', tree, 'commit', '-q', '--allow-empty', '-m', 'mine')
+  const pulled = await ralph(at, ['up', '--pull', ...at.args])
+  const again = pulled.code === 0 ? await ralph(at, ['up', ...at.args]) : pulled
+  expect(again.stdout).toMatch(/3 folders and 2 branches of what landed can go:\n/)
+  const typed = again.stdout.split('\n').filter((line) => /^ {2}git /.test(line))
+  expect(typed.filter((line) => line.includes('branch')).map((line) => line.trim())).toEqual([
+    'git branch -D ralph/a',
+    'git branch -D ralph/c',
+  ])
+  for (const line of typed) at.git(...line.trim().split(' ').slice(1))
+  expect(at.git('for-each-ref', '--format=%(refname)', 'refs/heads')).toBe(
+    'refs/heads/main\nrefs/heads/ralph/b',
+  )
+  expect((await ralph(at, ['list'])).stdout).not.toMatch(/○ open|stuck/)
+})

@@ -275,26 +275,29 @@ export function queueNext(report: QueueReport, sheet: Sheet): readonly string[] 
   return stepLines(steps, { indent: 2, column: 9 }, sheet)
 }
 
-/** What landed needs them no longer, and git removes only those without work of the user's own. */
-function folderLines({ entries }: QueueReport, sheet: Sheet): readonly string[] {
+/** What landed needs them no longer, and git removes only those without work of the user's own; a branch once the target has all of it. */
+function folderLines({ entries, take }: QueueReport, sheet: Sheet): readonly string[] {
   const trees = entries.flatMap(({ leftover_tree: tree }) => (tree === undefined ? [] : [clean(tree)]))
-  if (trees.length === 0) return []
+  const branches = entries
+    .filter(({ leftover_branch: isLeft }) => isLeft === true && take === undefined)
+    .map(({ branch }) => clean(branch))
+  const what = [
+    ...(trees.length === 0 ? [] : [plural(trees.length, 'folder')]),
+    ...(branches.length === 0 ? [] : [plural(branches.length, 'branch', 'branches')]),
+  ]
+  if (what.length === 0) return []
+  const commands = [
+    ...trees.map((tree) => `git worktree remove ${tree}`),
+    ...branches.map((branch) => `git branch -D ${branch}`),
+  ]
   return [
-    `${plural(trees.length, 'folder')} of what landed can go:`,
+    `${what.join(' and ')} of what landed can go:`,
     ...stepLines(
-      removals(trees).map((command) => ['', command, ''] as const),
+      commands.map((command) => ['', command, ''] as const),
       { indent: 2, column: 2 },
       sheet,
     ),
   ]
-}
-
-/** Git takes one at a time; several plain names go in one line, in any shell. */
-function removals(trees: readonly string[]): readonly string[] {
-  const isPlain = trees.length > 1 && trees.every((tree) => /^[\w./+-]+$/.test(tree))
-  return isPlain
-    ? [`echo ${trees.join(' ')} | xargs -n 1 git worktree remove`]
-    : trees.map((tree) => `git worktree remove ${tree}`)
 }
 
 export function upSummary(
