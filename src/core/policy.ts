@@ -60,10 +60,11 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
   }
   if (state.commitless >= settings.stall_threshold) {
     const count = state.commitless
+    const why = last?.record.reason ?? ''
     return end(
       outcome(
         'stall',
-        `No progress: ${count} attempts in a row kept nothing.`,
+        `No progress: ${count} attempts in a row kept nothing${why === '' ? '.' : `; last: ${why}`}`,
         `To continue all the same: ${resume}`,
       ),
     )

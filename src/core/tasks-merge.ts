@@ -54,9 +54,15 @@ export function mergeLines(file: string, before: string, after: string, ticks: R
     ;[lastOld, lastNew] = [b + 1, a + 1]
   }
   const putBack: string[] = []
-  if (counts.lost > 0)
-    putBack.push(`${file}: ${counts.lost} lines besides the tasks were changed or removed; put back`)
-  if (counts.copied > 0) putBack.push(`${file}: ${counts.copied} added lines repeat a task; taken out`)
+  if (counts.lost > 0) {
+    const what =
+      counts.lost === 1 ? '1 line besides the tasks was' : `${counts.lost} lines besides the tasks were`
+    putBack.push(`${file}: ${what} changed or removed; put back`)
+  }
+  if (counts.copied > 0) {
+    const what = counts.copied === 1 ? '1 added line repeats' : `${counts.copied} added lines repeat`
+    putBack.push(`${file}: ${what} a task; taken out`)
+  }
   if (keepsEveryTask(before, oldLines, newLines, lines)) return { lines, putBack }
   return {
     lines: plain,

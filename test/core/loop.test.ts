@@ -562,7 +562,13 @@ describe('rules of the loop', () => {
   test('stall: commit-less iterations in a row end the loop with exit 4', () => {
     const idle: Deed = { ...silent, changesTree: false }
     const run = play({ settings: { ...settings, stall_threshold: 2 }, tasks: [1], deeds: [idle, idle] })
-    expect(ofType(run, 'complete')[0]).toMatchObject({ status: 'stalled', exit_code: 4 })
+    expect(ofType(run, 'complete')[0]).toMatchObject({
+      status: 'stalled',
+      exit_code: 4,
+      // Of a change that the queue parks it is all that is said.
+      reason: `No progress: 2 attempts in a row kept nothing; last: ${run.state.iterations.at(-1)?.reason}`,
+    })
+    expect(run.state.iterations.at(-1)?.reason).toMatch(/\S/)
     expect(run.state.iterations).toHaveLength(2)
   })
 

@@ -72,7 +72,7 @@ describe('judgeTasks', () => {
     [
       'a renumbered heading',
       (text: string) => text.replace('## 2. Second', '## 9. Second'),
-      'lines besides the tasks were changed',
+      '1 line besides the tasks was changed or removed; put back',
     ],
     [
       'swapped tasks',
