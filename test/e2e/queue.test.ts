@@ -175,7 +175,8 @@ describe('ralph up', () => {
   it('Q12 Q13: a flaky gate runs once more and is told as flaky; one that cannot run parks the change for a person', async () => {
     const at = project({ a: '' }, 1)
     expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
-    const parked = await ralph(at, ['land', 'a', '--verify', '/no/such/program'])
+    const broken = at.script('broken.sh', '#!/no/such/program\n')
+    const parked = await ralph(at, ['land', 'a', '--verify', broken])
     expect([parked.code, (await report(at)).entries]).toMatchObject([
       5,
       [{ change: 'a', state: 'parked', why: expect.stringContaining('could not run') }],
