@@ -85,6 +85,9 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
     ...(parked !== undefined && { parked }),
     reason: state.outcome?.reason ?? '',
     ...(state.outcome?.stopReason !== undefined && { stop_reason: state.outcome.stopReason }),
+    tests_lost: run
+      .recall('warning')
+      .flatMap(({ code, message }) => (code === 'tests_lost' ? [message] : [])),
     stories: state.stories,
     iterations: state.iterations,
     ...(isRunning(run) &&

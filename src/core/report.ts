@@ -12,6 +12,8 @@ export interface RunHistory {
   /** When its loop was killed; absent once that is repaired. */
   readonly died_at?: string
   readonly parked?: ParkedWork
+  /** What was said of tests that its stories took away. */
+  readonly tests_lost?: readonly string[]
   readonly stories: readonly StorySummary[]
   readonly iterations: readonly IterationRecord[]
   readonly about?: RunAbout
@@ -114,6 +116,8 @@ export interface RunReport {
   readonly stop_reason?: string
   readonly died_at?: string
   readonly parked?: ParkedWork
+  /** Absent when there is none. */
+  readonly tests_lost?: readonly string[]
   /** Empty when no iteration ran. */
   readonly started: string
   readonly ended: string
@@ -160,6 +164,8 @@ export function runReport(history: RunHistory): RunReport {
     ...(history.stop_reason !== undefined && { stop_reason: history.stop_reason }),
     ...(history.died_at !== undefined && { died_at: history.died_at }),
     ...(history.parked !== undefined && { parked: history.parked }),
+    ...(history.tests_lost !== undefined &&
+      history.tests_lost.length > 0 && { tests_lost: history.tests_lost }),
     ...(history.about !== undefined && { about: history.about }),
     started: first?.started ?? '',
     ended: iterations.at(-1)?.ended ?? '',

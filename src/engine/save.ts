@@ -50,7 +50,10 @@ export async function tellSaved(
     const words = `#${n} deleted or emptied ${what}: ${firstNames(lost)}. ${look}`
     await tell({ type: 'warning', code: 'tests_lost', message: words })
   }
-  const first = files.slice(0, mostFiles)
+  // What is gone is worth a look before what came.
+  const first = files
+    .toSorted((one, other) => Number(other.isDeleted) - Number(one.isDeleted))
+    .slice(0, mostFiles)
   const deleted = first.flatMap(({ path, isDeleted }) => (isDeleted ? [path] : []))
   await tell({
     type: 'checkpoint.saved',

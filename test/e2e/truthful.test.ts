@@ -18,6 +18,7 @@ describe('what was saved', () => {
     const at = scratch({ tasks })
     at.write('test/a.test.mjs', realTest)
     at.write('old.txt', 'old\n')
+    at.write('zz.txt', 'old\n')
     at.git('add', '-A')
     at.git('commit', '-qm', 'a test')
     return at
@@ -25,11 +26,11 @@ describe('what was saved', () => {
 
   test('a saved story names its files, the deleted ones as such, the first ones where there are many', async () => {
     const at = withTest(tasksOf(2))
-    const many = 'for i in 1 2 3 4 5 6 7; do echo $i > new-$i.txt; done'
+    const many = 'rm zz.txt; for i in 1 2 3 4 5 6 7; do echo $i > new-$i.txt; done'
     const work = `case $RALPH_STORY in 1) rm old.txt; echo work > src.txt;; *) ${many};; esac; ${complete}`
     const { stdout } = await loop(at, work)
     expect(stdout).toMatch(/✓ saved \w+, 2 files: old\.txt \(deleted\), src\.txt /)
-    expect(stdout).toMatch(/✓ saved \w+, 7 files: new-1\.txt, .*new-5\.txt, and 2 more /)
+    expect(stdout).toMatch(/✓ saved \w+, 8 files: zz\.txt \(deleted\), new-1\.txt, .*new-4\.txt, and 3 more /)
   })
 
   test('a story that deletes the only test is told so, with the command that shows it, and that its gate ran nothing', async () => {
@@ -41,7 +42,8 @@ describe('what was saved', () => {
     expect(stdout).toContain('✓ node --test (0 tests ran)')
     expect(stdout).toContain(`note: ${words}`)
     expect(stdout).toContain('the gate passed and ran 0 tests: node --test')
-    expect((await ralph(at, ['status'])).stdout).toContain(words)
+    for (const look of [['status'], ['report'], ['report', '--format', 'html']])
+      expect((await ralph(at, look)).stdout).toContain(words)
   })
 
   test('nothing is said of a test that was renamed, nor of one that the plan wants gone', async () => {

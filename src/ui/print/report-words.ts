@@ -78,12 +78,18 @@ export function knownTokens(spent: SpentTokens): string {
 }
 
 /** What a sum of figures cannot say: what was lost, what it leaves out or guesses. */
-export function notesOf({ totals, stories, not_kept: lost }: RunReport): readonly Fact[] {
+export function notesOf({
+  totals,
+  stories,
+  not_kept: lost,
+  tests_lost: tests = [],
+}: RunReport): readonly Fact[] {
   const attempts = stories.flatMap(({ story_id: id, attempts: of }) =>
     of.map((attempt) => ({ ...attempt, story_id: id })),
   )
   const facts: readonly Fact[] = [
     ['note', wordOnlyText(attempts).join()],
+    ...tests.map((text) => ['note', text] as const),
     [attempts.every(isKeptOrWaited) ? 'waited' : 'undone', lossWords(totals, lost)],
     ['tokens', guessWords(stories, totals.iterations)],
     [
