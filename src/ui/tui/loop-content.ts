@@ -239,7 +239,7 @@ function gateTab(screen: LoopScreen, world: World, width: number): Content {
       }
     return {
       lines: [
-        line('The gates run when the agent says that the story is complete:', dim),
+        ...wrapSpans(line('The gates run when the agent says that the story is complete:', dim), width),
         ...gates.map((gate) => line(`  ${clip(oneLine(harmless(gate)), width - 2)}`)),
       ],
     }

@@ -205,6 +205,7 @@ function hintsOf(screen: LoopScreen, hasList: boolean): readonly KeyHint[] {
     state?.waiting !== undefined && state.waiting.for !== 'pause' ? [['s', 'skip the wait']] : []
   return [
     ['q', 'quit'],
+    ...(hasList ? ([['esc', 'back']] as const) : []),
     ...skips,
     ['p', isPaused ? 'continue' : 'pause'],
     ['n', 'note'],

@@ -321,6 +321,17 @@ describe('control', () => {
   const stop = { do: 'stop', change, isForce: false }
   const force = { do: 'stop', change, isForce: true }
 
+  test('on a small screen the words of the Gates tab are whole', () => {
+    const begun = halfWay.slice(
+      0,
+      halfWay.findIndex(({ body }) => body.type === 'gate.started'),
+    )
+    const player = playing(begun, { columns: 60, rows: 20 }).type('4')
+    expect(player.text().replaceAll(/[│\s]+/g, ' ')).toContain(
+      'The gates run when the agent says that the story is complete:',
+    )
+  })
+
   test('q asks first: d leaves it running, s stops it, Esc stays; whoever waits for it loses nothing by a key', () => {
     for (const [columns, words] of [
       [120, 'Quit? d leave it running · s stop it: its attempt is undone and kept · esc stay'],

@@ -124,6 +124,7 @@ describe('the queue on its screen', () => {
     player.asked()
     expect(player.type('\r').asked()).toEqual([{ do: 'follow', change: 'add-export' }])
     expect(player.model.at).toBe('loop')
+    expect(player.lines().at(-1)).toContain('q quit · esc back · p pause')
     expect(player.type('\u001B').asked()).toContainEqual({ do: 'unfollow' })
     expect([player.model.at, player.text().includes('› ▸ add-export')]).toEqual(['queue', true])
     player.type('\u001B[F')
