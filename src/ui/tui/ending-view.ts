@@ -43,9 +43,10 @@ export function endingView(screen: EndingScreen, world: World, says: string, bac
     asking(screen, columns) ??
     keyLine(
       [
+        // Where it is not done this is what most want: the last to go where there is little room.
+        ...againKey(screen),
         ['tab', screen.tab === 'Summary' ? 'changed files' : isChoice ? 'the choice' : 'summary'],
         ['↑↓', 'scroll'],
-        ...againKey(screen),
         ...(isChoice ? [] : ([['esc', back]] as const)),
         ['q', 'quit'],
         ['?', 'keys'],

@@ -616,6 +616,7 @@ describe('the end', () => {
     ] as const) {
       const player = playing(stopped(halfWay), { columns, rows: 24 }).read().type(before)
       player.asked()
+      expect(player.lines().at(-1)).toContain('a continue')
       expect(player.type('a').text()).toMatch(/enter (start the agent )?again · ↓ (with )?a note/)
       player.type('\u001B[B')
       expect(player.text()).toContain('A note for the agent')
