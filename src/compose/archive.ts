@@ -1,14 +1,15 @@
 // The runs of a change before this one: each a folder with its journal and transcripts, out of the way but there.
 import { existsSync } from 'node:fs'
-import { mkdir, readdir, rename } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { writeDurably } from '../adapters/files/whole.ts'
 import { archiveAttempts } from '../adapters/git/attempt/attempts.ts'
 import { shown } from '../adapters/git/git.ts'
 import { leftInArchive } from '../adapters/git/attempt/lost-files.ts'
 import { isAncestor } from '../adapters/git/tree/tree.ts'
 import type { PreflightReport } from '../ports.ts'
 import { earlierRuns, pastState } from './earlier.ts'
-import { isKnown } from './site.ts'
+import { archivingName, isKnown, pathsOf, wholeRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /** The earlier run moves into the archive, whole; the learnings stay. Resolves with its name there, empty where there is none. */
@@ -18,16 +19,37 @@ export async function archiveRun(site: Site, run: KnownRun): Promise<string> {
   const time = freeName(run.paths.archive, began.replaceAll(':', ''))
   const to = join(run.paths.archive, time)
   await mkdir(to, { recursive: true, mode: 0o700 })
-  await archiveAttempts(site.git, run.change, time)
-  const stay = new Set(['archive', 'learnings.md', 'lock.json'])
+  await writeDurably(run.paths.archiving, time, { rights: { mode: 0o600 } })
+  await moveRun(run.paths.root, to)
+  return time
+}
+
+/** With its lock held: a run that was put away goes for good once the next one has its first record; where that never came, it is back. */
+export async function settleArchiving(site: Site, change: string): Promise<void> {
+  const paths = pathsOf(site, change)
+  const name = archivingName(paths)
+  if (name === undefined) return
+  const folder = join(paths.archive, name)
+  const isBegun = existsSync(join(folder, 'journal.ndjson')) && isKnown(await wholeRun(site, change))
+  // Until then its attempts have the names that it tells of.
+  if (isBegun) await archiveAttempts(site.git, change, name)
+  else await moveRun(folder, paths.root)
+  if (!isBegun) await rm(folder, { recursive: true, force: true })
+  await rm(paths.archiving, { force: true })
+}
+
+const staying = new Set(['archive', 'archiving', 'learnings.md', 'lock.json'])
+
+async function moveRun(from: string, to: string): Promise<void> {
   // Without its journal a run is not known any more: all else goes before it, but for the talk, which whoever follows looks for where the journal is.
   const last = ['journal.ndjson', 'talk']
-  const names = await readdir(run.paths.root)
+  const names = await readdir(from)
   for (const name of names.toSorted((a, b) => last.indexOf(a) - last.indexOf(b))) {
-    if (!stay.has(name) && !name.startsWith('lock.json'))
-      await rename(join(run.paths.root, name), join(to, name))
+    if (staying.has(name) || name.startsWith('lock.json')) continue
+    // Of a run that never began.
+    await rm(join(to, name), { recursive: true, force: true })
+    await rename(join(from, name), join(to, name))
   }
-  return time
 }
 
 /** For `--fresh`: what became of the earlier run, and where the new one begins; that is where the user stands. */

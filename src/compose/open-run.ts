@@ -69,6 +69,8 @@ export async function openRun<T>(
   const lock = before.held === 'dead' ? before : ({ held: 'no' } as const)
   const read = async (): Promise<WholeRun> => ({ ...(await wholeRun(site, change)), lock })
   try {
+    if (wish.purpose !== 'record' && existsSync(paths.archiving))
+      await (await import('./archive.ts')).settleArchiving(site, change)
     let run = await read()
     const enter = async (there: Site): Promise<void> => {
       const path = worktreeLock(there.git.gitDir)

@@ -18,6 +18,7 @@ import { LoopBug, createLoop } from '../engine/run.ts'
 import type { Ports } from '../engine/run.ts'
 import type { Reader, Stream } from '../engine/stream.ts'
 import type { LoopRequest } from '../ui/app.ts'
+import { settleArchiving } from './archive.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { pathsOf } from './site.ts'
 import type { Site } from './site.ts'
@@ -118,7 +119,8 @@ export async function runSession(session: Session): Promise<number> {
       .filter(([, message]) => message !== '')
       .map(([code, message]) => loop.tell({ type: 'warning', code, message }))
     // A journal that cannot take them: the loop has its own way to end.
-    await Promise.allSettled([begun, ...warned])
+    const [first] = await Promise.allSettled([begun, ...warned])
+    if (first.status === 'fulfilled') await settleArchiving(site, change)
     const state = await loop.run().catch((error: unknown) => endedAllTheSame(site, loop.state, error))
     await keeper.settle()
     if (last !== undefined) for (const message of await session.atEnd(last)) site.warn(message)

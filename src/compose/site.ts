@@ -1,6 +1,7 @@
 // Where a command stands: the repository, its private data, this process, and the loops that are known there.
-import { existsSync, readdirSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import type { Dirent } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { shellWord } from '../core/shell-word.ts'
 import { bootId, isAlive, processIdentity } from '../adapters/process/table.ts'
@@ -13,6 +14,7 @@ import { lookAtJournal, recallFrom } from '../adapters/files/journal-look.ts'
 import type { Recall } from '../adapters/files/journal-look.ts'
 import { openTail } from '../adapters/files/tail.ts'
 import type { Tail } from '../adapters/files/tail.ts'
+import { ifThereNow } from '../adapters/files/whole.ts'
 import { findRepository } from '../adapters/git/repository.ts'
 import { gitIn } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
@@ -90,11 +92,36 @@ export interface KnownRun {
 export async function knownRun(site: Site, change: string): Promise<KnownRun> {
   const paths = pathsOf(site, change)
   return await withLock(site, paths, async () => {
-    const look = await lookAtJournal(paths.journal, change).catch((error: unknown) => {
-      throw unreadable(error, paths.journal)
-    })
-    return { change, paths, ...look }
+    const lookThere = (there: RunPaths) =>
+      lookAtJournal(there.journal, change).catch((error: unknown) => {
+        throw unreadable(error, there.journal)
+      })
+    const look = await lookThere(paths)
+    const away = isKnown(look) ? undefined : putAway(paths)
+    return away === undefined
+      ? { change, paths, ...look }
+      : { change, paths: away, ...(await lookThere(away)) }
   })
+}
+
+/** A fresh start that was cut off before its first record: the run that it was to replace is still the one, and lies in the archive. */
+function putAway(paths: RunPaths): RunPaths | undefined {
+  const name = archivingName(paths)
+  if (name === undefined) return undefined
+  const there = (path: string): string => join(paths.archive, name, basename(path))
+  const { journal, guard, transcripts, talk } = paths
+  return {
+    ...paths,
+    journal: there(journal),
+    guard: there(guard),
+    transcripts: there(transcripts),
+    talk: there(talk),
+  }
+}
+
+/** Of the run that is on its way into the archive. */
+export function archivingName({ archiving }: RunPaths): string | undefined {
+  return ifThereNow(() => readFileSync(archiving, 'utf8'))
 }
 
 /** Journal and lock go together where the lock is the same before and after: a loop that began or ended meanwhile would look dead. */
@@ -157,6 +184,7 @@ export function knowing(site: Site): { readonly known: Knowing; readonly close: 
   let last: Promise<unknown> = Promise.resolve()
   const look: Knowing = async (change) => {
     const paths = pathsOf(site, change)
+    if (archivingName(paths) !== undefined) return await knownRun(site, change)
     const { tail, events } = seen.get(change) ?? {
       tail: openTail(paths, change, { talk: false }),
       events: [],
@@ -225,15 +253,17 @@ function namesIn(folder: string): readonly string[] {
 export function archivedRuns({ paths }: KnownRun): readonly string[] {
   try {
     const found = readdirSync(paths.archive, { withFileTypes: true })
-    // Beside them: state files of other changes that stood in this work tree.
-    return found.flatMap((entry) => (entry.isDirectory() ? [entry.name] : [])).toSorted()
+    // Beside them: state files of other changes that stood in this work tree, and this run itself where its archiving was cut off.
+    const isBefore = (entry: Dirent): boolean =>
+      entry.isDirectory() && join(paths.archive, entry.name) !== dirname(paths.journal)
+    return found.flatMap((entry) => (isBefore(entry) ? [entry.name] : [])).toSorted()
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return []
     throw error
   }
 }
 
-export function isKnown({ state, damage }: KnownRun): boolean {
+export function isKnown({ state, damage }: Pick<KnownRun, 'state' | 'damage'>): boolean {
   return state.phase !== 'idle' || damage !== undefined
 }
 

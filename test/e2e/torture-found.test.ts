@@ -85,6 +85,38 @@ test('O8: a fresh start that was cut off before it had said a word: the next one
   expect(again.stdout + again.stderr).not.toContain('the earlier run is archived')
 })
 
+test.for([
+  { next: 'finish', flags: ['--cleanup'] },
+  { next: 'resume', flags: ['--agent-command', goodAgent, '--on-complete', 'cleanup'] },
+])(
+  'O8: a fresh start that was cut off before its first record: the run that it was to replace is there whole, and $next goes on with it',
+  async ({ next, flags }) => {
+    const at = scratch({ tasks: tasksOf(2) })
+    at.write('staged.txt', 'staged\n')
+    at.git('add', 'staged.txt')
+    at.write('staged.txt', 'edited\n')
+    const failing = `[ $RALPH_STORY = 2 ] && { echo x > x.txt; echo "<promise>FAILED: no</promise>"; exit; }; ${goodAgent}`
+    const loop = ['loop', 'demo', '--max-retries', '0', '--on-complete', 'keep', '--agent-command', failing]
+    expect((await ralph(at, loop)).code).toBe(3)
+    const env = gitThat(at, 'rev-parse?--short', killRalph)
+    expect((await ralph(at, [...loop, '--fresh'], { env })).signal).toBe('SIGKILL')
+    const journal = join(at.repo, '.git/ralph/changes/demo/journal.ndjson')
+    expect(existsSync(journal)).toBe(false)
+    expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/✕ stuck[^]*ralph diff 2 demo/)
+    const looks = ['diff 2 demo', 'logs demo', 'attempts demo', 'list'].map(async (words) => {
+      const { code, stderr } = await ralph(at, words.split(' '))
+      return [words, code, stderr]
+    })
+    expect(await Promise.all(looks)).toEqual(looks.map(() => [expect.any(String), 0, '']))
+    expect(existsSync(journal)).toBe(false)
+    const again = await ralph(at, [next, 'demo', ...flags])
+    expect([again.code, again.stderr]).toEqual([0, ''])
+    expect(at.git('show', ':staged.txt')).toBe('staged')
+    expect([at.read('staged.txt'), at.read('story-1.txt')]).toEqual(['edited\n', 'work of 1\n'])
+    expect((await ralph(at, ['attempts', 'demo'])).stdout).not.toContain('earlier')
+  },
+)
+
 test.for([{ flags: [] }, { flags: ['--worktree'] }])(
   'O8: $flags a fresh start names what the user edited beside the earlier run, and what it leaves behind',
   async ({ flags: more }) => {

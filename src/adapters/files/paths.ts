@@ -24,6 +24,8 @@ export interface RunPaths {
   readonly talk: string
   /** Earlier runs of this change, a folder each. */
   readonly archive: string
+  /** There while a run moves into the archive: its name there, until the new one has its first record. */
+  readonly archiving: string
 }
 
 export function runPaths(gitCommonDir: string, change: string): RunPaths {
@@ -42,6 +44,7 @@ export function runPaths(gitCommonDir: string, change: string): RunPaths {
     transcripts: join(root, 'transcripts'),
     talk: join(root, 'talk'),
     archive: join(root, 'archive'),
+    archiving: join(root, 'archiving'),
   }
 }
 
