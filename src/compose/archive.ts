@@ -8,8 +8,9 @@ import { shown } from '../adapters/git/git.ts'
 import { leftInArchive } from '../adapters/git/attempt/lost-files.ts'
 import { isAncestor } from '../adapters/git/tree/tree.ts'
 import type { PreflightReport } from '../ports.ts'
+import { archivingName } from './archiving.ts'
 import { earlierRuns, pastState } from './earlier.ts'
-import { archivingName, isKnown, pathsOf, wholeRun } from './site.ts'
+import { isKnown, pathsOf, wholeRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /** The earlier run moves into the archive, whole; the learnings stay. Resolves with its name there, empty where there is none. */

@@ -1,7 +1,7 @@
 // Where a command stands: the repository, its private data, this process, and the loops that are known there.
-import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, statSync } from 'node:fs'
 import type { Dirent } from 'node:fs'
-import { basename, dirname, join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { shellWord } from '../core/shell-word.ts'
 import { bootId, isAlive, processIdentity } from '../adapters/process/table.ts'
@@ -14,7 +14,6 @@ import { lookAtJournal, recallFrom } from '../adapters/files/journal-look.ts'
 import type { Recall } from '../adapters/files/journal-look.ts'
 import { openTail } from '../adapters/files/tail.ts'
 import type { Tail } from '../adapters/files/tail.ts'
-import { ifThereNow } from '../adapters/files/whole.ts'
 import { findRepository } from '../adapters/git/repository.ts'
 import { gitIn } from '../adapters/git/git.ts'
 import type { Git } from '../adapters/git/git.ts'
@@ -25,6 +24,7 @@ import { initialState } from '../core/state.ts'
 import type { LoopState } from '../core/state.ts'
 import type { LoopEvent } from '../core/event.ts'
 import type { Clock } from '../ports.ts'
+import { archivingName, putAway } from './archiving.ts'
 
 export interface Site {
   readonly cwd: string
@@ -102,26 +102,6 @@ export async function knownRun(site: Site, change: string): Promise<KnownRun> {
       ? { change, paths, ...look }
       : { change, paths: away, ...(await lookThere(away)) }
   })
-}
-
-/** A fresh start that was cut off before its first record: the run that it was to replace is still the one, and lies in the archive. */
-function putAway(paths: RunPaths): RunPaths | undefined {
-  const name = archivingName(paths)
-  if (name === undefined) return undefined
-  const there = (path: string): string => join(paths.archive, name, basename(path))
-  const { journal, guard, transcripts, talk } = paths
-  return {
-    ...paths,
-    journal: there(journal),
-    guard: there(guard),
-    transcripts: there(transcripts),
-    talk: there(talk),
-  }
-}
-
-/** Of the run that is on its way into the archive. */
-export function archivingName({ archiving }: RunPaths): string | undefined {
-  return ifThereNow(() => readFileSync(archiving, 'utf8'))
 }
 
 /** Journal and lock go together where the lock is the same before and after: a loop that began or ended meanwhile would look dead. */
