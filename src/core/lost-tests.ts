@@ -23,10 +23,13 @@ export function lostTests(files: readonly TestFile[]): readonly string[] {
 
 /** A helper or a sample beside the tests checks nothing; what is named as a test does, in whatever language. */
 function weightOf(path: string, text: string | undefined): number {
-  if (text === undefined || text.trim() === '') return 0
+  if (text === undefined || text.trim() === '' || isProse.test(path)) return 0
   const name = path.slice(path.lastIndexOf('/') + 1)
-  return Math.max(checksIn(text), isTest(name) && !name.endsWith('.snap') ? 1 : 0)
+  return Math.max(checksIn(text), isTest(name) ? 1 : 0)
 }
+
+/** Of a program only its code checks anything; `spec/` may hold documents. */
+const isProse = /\.(?:mdx?|txt|rst|adoc|json|ya?ml|snap|html?|css|svg|csv|xml)$/i
 
 /** What a plan names as to be removed is not lost. */
 export function withoutNamed(paths: readonly string[], plan: readonly string[]): readonly string[] {

@@ -30,9 +30,13 @@ describe('lost tests', () => {
     expect(lostTests([gone('test/a.test.js'), both])).toEqual([])
   })
 
-  test('a helper, a sample and a snapshot check nothing', () => {
+  test('a helper, a sample, a snapshot and a document check nothing', () => {
     expect(
-      lostTests([gone('test/data.json', '{}'), gone('test/a.test.js.snap', 'exports[`a`] = `b`')]),
+      lostTests([
+        gone('test/data.json', '{}'),
+        gone('spec/api.md', 'It should test and check.'),
+        gone('test/a.test.js.snap', 'exports[`a`] = `b`'),
+      ]),
     ).toEqual([])
   })
 
