@@ -35,6 +35,8 @@ export interface WriteOptions {
   readonly isCache?: true
   /** Done while its bytes reach the disk, and before it takes its place. */
   beside?(): Promise<void>
+  /** Gives it its place in another way than by writing over what is there; a draft that is left over goes. */
+  put?(draft: Buffer): void
 }
 
 /** Two loops of one process may write the same file at once. */
@@ -64,7 +66,11 @@ export async function writeDurably(
     } finally {
       closeSync(handle)
     }
-    await rename(temporary, place)
+    if (asked.put === undefined) await rename(temporary, place)
+    else {
+      asked.put(temporary)
+      await rm(temporary, { force: true })
+    }
   } catch (error) {
     // On a full disk its bytes are wanted back.
     await rm(temporary, { force: true }).catch(() => undefined)

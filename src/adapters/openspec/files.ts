@@ -1,5 +1,6 @@
 // Small file steps of the OpenSpec room.
 import { basename, dirname, join } from 'node:path'
+import { replaceSeen } from '../files/replace.ts'
 import { writeDurably } from '../files/whole.ts'
 
 const temporary = /^\..+\.ralph-tmp$/
@@ -19,6 +20,30 @@ export async function writeWhole(
   await writeDurably(path, bytes, {
     rights: { mode },
     ...(beside && { beside }),
-    by: join(dirname(path), `.${basename(path)}.ralph-tmp`),
+    by: draftOf(path),
   })
+}
+
+/** A file of the user's, who may save it meanwhile; false where they did: theirs is there, see replace.ts. */
+export async function replaceWhole(
+  guardDir: string,
+  path: string,
+  seen: Buffer | undefined,
+  bytes: Uint8Array,
+  mode: number,
+): Promise<boolean> {
+  return await replaceSeen(path, seen, bytes, {
+    rights: { mode },
+    by: draftOf(path),
+    aside: asideIn(guardDir),
+  })
+}
+
+/** What stood where ralph wrote. */
+export function asideIn(guardDir: string): string {
+  return join(guardDir, 'aside')
+}
+
+function draftOf(path: string): string {
+  return join(dirname(path), `.${basename(path)}.ralph-tmp`)
 }

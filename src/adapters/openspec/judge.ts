@@ -1,12 +1,12 @@
 // After an attempt or a gate: compares the change with its guarded bytes, lets stand what may be done to it, and undoes the rest.
-import { basename, dirname, join } from 'node:path'
+import { basename, join } from 'node:path'
 import { joinLines, setBox, splitLines } from '../../core/box.ts'
 import { judgeTasks, type TasksJudgement } from '../../core/tasks-judge.ts'
 import { parseTasks } from '../../core/tasks.ts'
 import type { WatchedPlan, SpecJudgement } from '../../ports.ts'
 import { chmod, readFile } from '../files/now.ts'
 import { lstatIfThere } from '../files/whole.ts'
-import { writeWhole } from './files.ts'
+import { replaceWhole } from './files.ts'
 import {
   copyPlan,
   findGuarded,
@@ -22,6 +22,7 @@ import {
   ifItWasYours,
   keepAside,
   removeExtras,
+  renamedTo,
   restoreLinks,
   restoreTree,
   setAside,
@@ -29,7 +30,6 @@ import {
 } from './restore.ts'
 import { restoreRules } from './rules.ts'
 import { trackedFiles, type TrackedFile } from './tracked.ts'
-import { hashOf, namesIn } from './tree.ts'
 
 interface TrackedNow {
   readonly file: string
@@ -91,8 +91,7 @@ export async function addedTasks(places: GuardPlaces): Promise<() => Promise<str
     const told: string[] = []
     for (const { file, real, entry, before, bytes, count } of grown) {
       if (!(await readFile(real).catch(() => undefined))?.equals(before)) continue
-      if (count > 0) {
-        await writeWhole(real, bytes, entry.mode)
+      if (count > 0 && (await replaceWhole(places.guardDir, real, before, bytes, entry.mode))) {
         const tasks = count === 1 ? 'a task was' : `${count} tasks were`
         told.push(
           `${tasks} added to ${file} while the attempt ran, by you or by the agent; it stays in the plan`,
@@ -130,6 +129,24 @@ async function judgeChange(
     )
   await restoreLinks(guardDir, guarded)
   for (const tree of guarded.trees) await restoreTree(guardDir, tree, () => false)
+  const { tracked, judgement, lost, told } = await judgeTracked(guardDir, { guarded, storyId, who }, renamed)
+  putBack.push(...told)
+  putBack.push(...(await restorePlan(places, pattern, guarded)), ...(await restoreRules(places, guarded)))
+  const added = lost === undefined ? tracked.flatMap((each) => addedSentence(each, judgement)) : []
+  const { ticked, stillOpen, notAsked } = judgement
+  return { putBack, ...(added.length > 0 && { added }), lost, ticked, stillOpen, notAsked }
+}
+
+interface JudgedFiles {
+  readonly tracked: readonly TrackedNow[]
+  readonly judgement: TasksJudgement
+  readonly lost: string | undefined
+  readonly told: readonly string[]
+}
+
+/** The files with the boxes, as they are now; judged anew where somebody saves one meanwhile. */
+async function judgeTracked(guardDir: string, suspect: Suspect, renamed: string): Promise<JudgedFiles> {
+  const { guarded, storyId, who } = suspect
   const tracked = await readTrackedNow(guardDir, guarded)
   const lost =
     renamed === ''
@@ -143,19 +160,20 @@ async function judgeChange(
     texts((each) => (lost === undefined ? each.after : each.before)),
     storyId,
   )
-  putBack.push(...judgement.putBack)
+  const told = [...judgement.putBack]
   for (const each of tracked) {
     const aside = await writeJudged(guardDir, each, lost === undefined ? judgement : undefined)
+    if (aside === undefined) {
+      const anew = await judgeTracked(guardDir, suspect, renamed)
+      return { ...anew, lost: lost ?? anew.lost, told: [...new Set([...told, ...anew.told])] }
+    }
     // Boxes alone: each is named already, and the command would be longer than to set them by hand.
     if (aside !== '' && (lost !== undefined || (judgement.putBack.length > 0 && !isOnlyBoxes(each))))
-      putBack.push(
+      told.push(
         `what was in ${each.file} is kept${await ifItWasYours(guardDir, aside, each.real, each.before)}`,
       )
   }
-  putBack.push(...(await restorePlan(places, pattern, guarded)), ...(await restoreRules(places, guarded)))
-  const added = lost === undefined ? tracked.flatMap((each) => addedSentence(each, judgement)) : []
-  const { ticked, stillOpen, notAsked } = judgement
-  return { putBack, ...(added.length > 0 && { added }), lost, ticked, stillOpen, notAsked }
+  return { tracked, judgement, lost, told }
 }
 
 async function undoMove(guardDir: string, guarded: Guarded, changeDir: string): Promise<string[]> {
@@ -181,24 +199,6 @@ async function readTrackedNow(guardDir: string, guarded: Guarded): Promise<reado
   return found
 }
 
-/** What the folder of the change is called now; empty where it is in its place, or nowhere. */
-async function renamedTo(changeDir: string, { trees: [tree] }: Guarded): Promise<string> {
-  if (tree === undefined || (await lstatIfThere(changeDir)) !== undefined) return ''
-  const files = tree.entries.flatMap((entry) => (entry.kind === 'file' ? [entry] : []))
-  for (const name of await namesIn(dirname(changeDir)).catch(() => [])) {
-    const there = await Promise.all(
-      files.map(async ({ path, hash }) => {
-        const bytes = await readFile(join(dirname(changeDir), name, path)).catch(() => undefined)
-        // What tools write into every change tells none from another.
-        const isOwn = bytes !== undefined && bytes.length > 0 && !basename(path).startsWith('.')
-        return { isThere: bytes !== undefined, isSame: isOwn && hashOf(bytes) === hash }
-      }),
-    )
-    if (there.every(({ isThere }) => isThere) && there.some(({ isSame }) => isSame)) return name
-  }
-  return ''
-}
-
 /** Somebody else may have done it meanwhile. */
 function lostSentence({ file, before, after }: TrackedNow, who: string): string[] {
   const when = `while ${who} ran; it is restored`
@@ -215,12 +215,12 @@ function isOnlyBoxes({ before, after }: TrackedNow): boolean {
   return then === now
 }
 
-/** Where what stood there is kept; empty when nothing was replaced. */
+/** Where what stood there is kept; empty when nothing was replaced, undefined where somebody has saved it since the look. */
 async function writeJudged(
   guardDir: string,
   now: TrackedNow,
   judgement: TasksJudgement | undefined,
-): Promise<string> {
+): Promise<string | undefined> {
   const { real, entry, before, after } = now
   const bytes = judgement === undefined ? before : mergedBytes(now, judgement)
   const stats = await lstatIfThere(real)
@@ -229,9 +229,14 @@ async function writeJudged(
     return ''
   }
   if (stats?.isFile() === true) await chmod(real, entry.mode)
-  const aside = stats === undefined ? '' : await setAside(guardDir, real)
-  await writeWhole(real, bytes, entry.mode)
-  return aside
+  const isSeen = stats?.isFile() === true && after !== undefined
+  const aside = isSeen
+    ? await keepAside(guardDir, basename(real), after)
+    : stats === undefined
+      ? ''
+      : await setAside(guardDir, real)
+  const isIn = await replaceWhole(guardDir, real, isSeen ? after : undefined, bytes, entry.mode)
+  return isIn ? aside : undefined
 }
 
 /** They may be notes or new tasks, and every later prompt reads them. */

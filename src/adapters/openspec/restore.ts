@@ -7,7 +7,7 @@ import { copyAll } from '../files/copy.ts'
 import { chmod, lstat, mkdir, readFile, readlink, rename, symlink } from '../files/now.ts'
 import { lstatIfThere } from '../files/whole.ts'
 import { shellWord } from '../../core/shell-word.ts'
-import { isTemporary, writeWhole } from './files.ts'
+import { asideIn, isTemporary, replaceWhole, writeWhole } from './files.ts'
 import { archivedNames, readBlob, type Guarded, type GuardedTree } from './guard.ts'
 import { hashOf, namesIn, type TreeEntry } from './tree.ts'
 
@@ -117,8 +117,15 @@ async function restoreEntry(guardDir: string, base: string, entry: TreeEntry): P
   }
   const aside = await putAside()
   await makeFolder(guardDir, dirname(path))
-  await writeWhole(path, await readBlob(guardDir, entry.hash), entry.mode)
-  return aside
+  const isBack = await replaceWhole(
+    guardDir,
+    path,
+    undefined,
+    await readBlob(guardDir, entry.hash),
+    entry.mode,
+  )
+  // Saved once more meanwhile: that goes aside, too.
+  return isBack ? aside : await restoreEntry(guardDir, base, entry)
 }
 
 /** A file where a folder on the way should be is set aside first. */
@@ -163,17 +170,30 @@ export async function takeOutOfArchive(
   return moved
 }
 
+/** What the folder of the change is called now; empty where it is in its place, or nowhere. */
+export async function renamedTo(changeDir: string, { trees: [tree] }: Guarded): Promise<string> {
+  if (tree === undefined || (await lstatIfThere(changeDir)) !== undefined) return ''
+  const files = tree.entries.flatMap((entry) => (entry.kind === 'file' ? [entry] : []))
+  for (const name of await namesIn(dirname(changeDir)).catch(() => [])) {
+    const there = await Promise.all(
+      files.map(async ({ path, hash }) => {
+        const bytes = await readFile(join(dirname(changeDir), name, path)).catch(() => undefined)
+        // What tools write into every change tells none from another.
+        const isOwn = bytes !== undefined && bytes.length > 0 && !basename(path).startsWith('.')
+        return { isThere: bytes !== undefined, isSame: isOwn && hashOf(bytes) === hash }
+      }),
+    )
+    if (there.every(({ isThere }) => isThere) && there.some(({ isSame }) => isSame)) return name
+  }
+  return ''
+}
+
 /** Moves a file or folder into the private folder, and says where; same bytes are kept once. */
 export async function setAside(guardDir: string, path: string): Promise<string> {
   const stats = await lstat(path)
   // An agent may have taken its own rights away; nothing can be kept that cannot be read.
   if (!stats.isSymbolicLink()) await chmod(path, (stats.mode & 0o7777) | 0o700)
-  if (stats.isFile()) {
-    const kept = await keepAside(guardDir, basename(path), await readFile(path))
-    await rm(path, { force: true })
-    return kept
-  }
-  const folder = join(guardDir, 'aside')
+  const folder = asideIn(guardDir)
   await mkdir(folder, { recursive: true })
   const to = join(await mkdtemp(join(folder, 'moved-')), basename(path))
   try {
@@ -183,11 +203,17 @@ export async function setAside(guardDir: string, path: string): Promise<string> 
     await copyAll(path, to)
     await rm(path, { recursive: true, force: true })
   }
-  return to
+  if (!stats.isFile()) return to
+  const bytes = await readFile(to)
+  const kept = await keepAside(guardDir, basename(path), bytes)
+  // An editor that had it open may have written more into it.
+  if (!(await readFile(to)).equals(bytes)) return to
+  await rm(dirname(to), { recursive: true })
+  return kept
 }
 
 export async function keepAside(guardDir: string, name: string, bytes: Uint8Array): Promise<string> {
-  const folder = join(guardDir, 'aside')
+  const folder = asideIn(guardDir)
   await mkdir(folder, { recursive: true })
   const kept = join(folder, `${hashOf(Buffer.from(bytes)).slice(0, 16)}-${name}`)
   await writeWhole(kept, bytes, 0o600)

@@ -11,7 +11,7 @@ import { changeDirOf } from './changes.ts'
 import { promptContext, type ContextDeps } from './context.ts'
 import { realpath } from '../files/now.ts'
 import { lstatIfThere } from '../files/whole.ts'
-import { writeWhole } from './files.ts'
+import { replaceWhole } from './files.ts'
 import { findGuarded, readBlob, readGuard, takeGuard, type GuardPlaces } from './guard.ts'
 import { addLearning } from './learnings.ts'
 import { addedTasks, watchPlan, judgeAgent } from './judge.ts'
@@ -117,31 +117,21 @@ async function tickStory(
   files: readonly TrackedFile[],
   storyId: string,
 ): Promise<number> {
-  const contents = await readTracked(files)
-  const now = parseTasks(contents)
-  const asked = await askedPlan(places, now)
-  const story = asked.stories.find((each) => each.id === storyId)
-  if (story === undefined) throw noStory(storyId, asked)
-  const wanted = new Set(handedTasks(story))
-  const [from, into] = [indexBoxes(asked.boxes), indexBoxes(now.boxes)]
-  const found = new Set<PlanBox>()
-  for (const box of asked.boxes) {
-    if (!wanted.has(box.task)) continue
-    const located = locate(box, from, into)
-    if (located.kind !== 'found') throw ambiguous(box, located.kind === 'ambiguous' ? located.lines : [])
-    if (located.box.task.state === 'open') found.add(located.box)
-  }
-  const ticks = withoutUnfinishedParents(now, found)
-  for (const { file, bytes } of contents) {
-    const lines = new Set(ticks.filter((box) => box.task.file === file).map((box) => box.task.line))
-    const path = files.find((each) => each.file === file)?.path
-    if (lines.size === 0 || path === undefined) continue
-    const ticked = Buffer.from(setBoxes(bytes, lines, true))
-    assertOnlyTicked(file, bytes, ticked, lines)
-    const real = await realpath(path)
-    await writeWhole(real, ticked, ((await lstatIfThere(real))?.mode ?? 0o644) & 0o7777)
-  }
-  return ticks.length
+  const set = await setAll(places, files, true, (asked, now) => {
+    const story = asked.stories.find((each) => each.id === storyId)
+    if (story === undefined) throw noStory(storyId, asked)
+    const wanted = new Set(handedTasks(story))
+    const [from, into] = [indexBoxes(asked.boxes), indexBoxes(now.boxes)]
+    const found = new Set<PlanBox>()
+    for (const box of asked.boxes) {
+      if (!wanted.has(box.task)) continue
+      const located = locate(box, from, into)
+      if (located.kind !== 'found') throw ambiguous(box, located.kind === 'ambiguous' ? located.lines : [])
+      if (located.box.task.state === 'open') found.add(located.box)
+    }
+    return withoutUnfinishedParents(now, found)
+  })
+  return set.reduce((sum, { lines }) => sum + lines.length, 0)
 }
 
 /**
@@ -149,28 +139,50 @@ async function tickStory(
  * would make a story done that is not. Boxes that were open when the attempt began are open again.
  */
 async function untick(places: GuardPlaces, files: readonly TrackedFile[]): Promise<string[]> {
+  const set = await setAll(places, files, false, (asked, now) => {
+    const [from, into] = [indexBoxes(asked.boxes), indexBoxes(now.boxes)]
+    return asked.boxes.flatMap((box) => {
+      const located = locate(box, from, into)
+      if (box.task.state !== 'open' || located.kind !== 'found' || located.box.task.state !== 'done')
+        return []
+      return [located.box]
+    })
+  })
+  return set.map(
+    ({ file, lines }) =>
+      `${file} is yours, but its boxes may have been ticked by the attempt that died; open again: line ${lines.join(', ')}`,
+  )
+}
+
+interface SetBoxes {
+  readonly file: string
+  readonly lines: readonly number[]
+}
+
+/** Those of the plan as it is now; chosen anew where somebody saves it meanwhile. */
+async function setAll(
+  places: GuardPlaces,
+  files: readonly TrackedFile[],
+  isDone: boolean,
+  choose: (asked: ReadPlan, now: ReadPlan) => readonly PlanBox[],
+): Promise<SetBoxes[]> {
   const contents = await readTracked(files)
   const now = parseTasks(contents)
-  const asked = await askedPlan(places, now)
-  const [from, into] = [indexBoxes(asked.boxes), indexBoxes(now.boxes)]
-  const ticked = asked.boxes.flatMap((box) => {
-    const located = locate(box, from, into)
-    if (box.task.state !== 'open' || located.kind !== 'found' || located.box.task.state !== 'done') return []
-    return [located.box.task]
-  })
-  const sentences: string[] = []
+  const boxes = choose(await askedPlan(places, now), now)
+  const set: SetBoxes[] = []
   for (const { file, bytes } of contents) {
-    const lines = new Set(ticked.filter((task) => task.file === file).map((task) => task.line))
+    const lines = new Set(boxes.filter((box) => box.task.file === file).map((box) => box.task.line))
     const path = files.find((each) => each.file === file)?.path
     if (lines.size === 0 || path === undefined) continue
+    const after = Buffer.from(setBoxes(bytes, lines, isDone))
+    assertOnlySet(file, bytes, after, lines, isDone)
     const real = await realpath(path)
     const mode = ((await lstatIfThere(real))?.mode ?? 0o644) & 0o7777
-    await writeWhole(real, Buffer.from(setBoxes(bytes, lines, false)), mode)
-    sentences.push(
-      `${file} is yours, but its boxes may have been ticked by the attempt that died; open again: line ${[...lines].join(', ')}`,
-    )
+    if (!(await replaceWhole(places.guardDir, real, bytes, after, mode)))
+      return [...set, ...(await setAll(places, files, isDone, choose))]
+    set.push({ file, lines: [...lines] })
   }
-  return sentences
+  return set
 }
 
 async function askedPlan(places: GuardPlaces, now: ReadPlan): Promise<ReadPlan> {
@@ -205,7 +217,13 @@ function ambiguous({ task, description }: PlanBox, lines: readonly number[]): Ra
 }
 
 /** The last line of defence: a plan in which anything else has changed is not written. */
-function assertOnlyTicked(file: string, before: Buffer, after: Buffer, lines: ReadonlySet<number>): void {
+function assertOnlySet(
+  file: string,
+  before: Buffer,
+  after: Buffer,
+  lines: ReadonlySet<number>,
+  isDone: boolean,
+): void {
   const [old, now] = [before, after].map(
     (bytes) => parseTasks([{ file, text: bytes.toString('utf8') }]).boxes,
   )
@@ -213,8 +231,8 @@ function assertOnlyTicked(file: string, before: Buffer, after: Buffer, lines: Re
     const other = now?.[index]
     if (other === undefined || other.task.line !== box.task.line || other.description !== box.description)
       return false
-    return lines.has(box.task.line) ? isDoneMark(other.mark) : other.mark === box.mark
+    return lines.has(box.task.line) ? isDoneMark(other.mark) === isDone : other.mark === box.mark
   }
   if (old?.length !== now?.length || old?.every(isRight) !== true)
-    throw new Error('ticking would have changed more than its boxes')
+    throw new Error('setting boxes would have changed more than its boxes')
 }
