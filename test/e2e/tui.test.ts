@@ -496,7 +496,7 @@ describe('the terminal', () => {
     screen.resize(80, 24)
     screen.type('\r')
     await screen.until(
-      (text) => text.includes('working on 1') && text.split('\n')[22]?.startsWith(' q stop') === true,
+      (text) => text.includes('working on 1') && text.split('\n')[22]?.startsWith(' q quit') === true,
     )
     expect(screen.changed()).toContain('the cursor')
     screen.kill('SIGTSTP')
@@ -558,7 +558,7 @@ test('a flood at full speed: resized in the middle of it, and a key is answered'
   ] as const) {
     screen.resize(columns, rows)
     // The keys are on the last row that is drawn, whatever the size.
-    await screen.until((text) => text.split('\n')[rows - 2]?.startsWith(' q stop') === true)
+    await screen.until((text) => text.split('\n')[rows - 2]?.startsWith(' q quit') === true)
     expect(screen.text()).toContain('All work and no play')
   }
   screen.type('?')
