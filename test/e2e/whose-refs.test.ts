@@ -544,6 +544,31 @@ describe('stashes', () => {
     },
   )
 
+  test.each([
+    ['branch', 'COMPLETE', 'git stash clear'],
+    ['stash', 'COMPLETE', 'git stash clear'],
+    ['stash', 'COMPLETE', 'git reflog expire --expire=now --all; git gc -q --prune=now'],
+    ['stash', 'FAILED', 'git reflog expire --expire=now --all; git gc -q --prune=now'],
+  ])(
+    'O12: one of the user’s that goes while a gate runs (%s, %s: %s) is kept, and told with its command',
+    async (checkpoint, promise, deed) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('old.txt', 'stashed by the user\n')
+      at.git('stash', 'push', '-q', '-u')
+      const hash = at.git('rev-parse', 'stash')
+      const exit = promise === 'FAILED' ? '1' : '0'
+      const gate = `[ -e '${at.root}/went' ] || { touch '${at.root}/went'; ${beside(at, deed)}; exit ${exit}; }`
+      const args = ['loop', 'demo', '--checkpoint', checkpoint, '--on-complete', 'cleanup', '--json']
+      const end = await ralph(at, [...args, '--agent-command', goodAgent, '--verify', gate])
+      expect(end.code).toBe(0)
+      const lines = told(end).filter((line) => line.includes('git stash store'))
+      expect(lines).toEqual([expect.stringContaining(`git stash store ${hash}`)])
+      at.git('gc', '-q', '--prune=now')
+      at.git('stash', 'store', hash)
+      expect(at.git('show', 'stash^3:old.txt')).toBe('stashed by the user')
+    },
+  )
+
   test('L: stash mode with `git reflog expire --all` by the agent or by the user goes on', async () => {
     for (const by of [(_: Scratch, script: string) => script, beside]) {
       const at = scratch({ tasks: tasksOf(2) })

@@ -33,6 +33,7 @@ import { exempt } from '../tree/scan.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { holdStripped } from '../tree/filtered-out.ts'
 import { shellWord } from '../../../core/shell-word.ts'
+import { droppedRef } from '../stash/dropped.ts'
 import { planStashes, putBackBeside, putBackStashes, readStashLog } from '../stash/stash-list.ts'
 import { outwaitLocks } from '../guard/stale-locks.ts'
 import { madeTrees, removeTrees } from '../refs/made-trees.ts'
@@ -146,7 +147,7 @@ async function keepWhole(
   const aside = (name: string): string => `${moved}/${name.replace(/^refs\//, '')}`
   const pins = [
     ...were.map(({ name, from }) => [aside(`before/${name.replace(/^refs\//, '')}`), from] as const),
-    ...stashes.gone.map((hash) => [aside(`before/stash/${hash.slice(0, 12)}`), hash] as const),
+    ...stashes.gone.map((hash) => [droppedRef(store, n, hash), hash] as const),
     ...beside.map((hash) => [besideRef(store, n, hash), hash] as const),
     ...swept.map(({ commit: hash }) => [sweptRef(store, n, hash), hash] as const),
     ...strays.map((hash) => [aside(`commits/${hash.slice(0, 12)}`), hash] as const),

@@ -11,6 +11,7 @@ import { againTold, madeTold, movedAgain, othersTold, type RefPlan } from '../re
 import { lostRepositories, sweptHome } from '../refs/work-elsewhere.ts'
 import type { MovedFile } from '../revert/moved-files.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
+import { droppedWords } from '../stash/dropped.ts'
 import type { StashPlan } from '../stash/stash-list.ts'
 import type { Store } from '../store.ts'
 import { deepWarnings } from '../tree/unseen.ts'
@@ -89,12 +90,7 @@ export async function keptWords(
     ...othersTold(git, others, aliases.others, `${moved}/before`, found.were.some(isThere)),
     ...againTold('the agent', again),
     ...movedAgain('the agent', changes, undone, aside),
-    ...stashes.gone
-      .filter((hash) => !gone.has(hash))
-      .map(
-        (hash) =>
-          `a stash entry was dropped while the loop ran, not by the agent; if that was not you: git stash store ${hash}`,
-      ),
+    ...stashes.gone.filter((hash) => !gone.has(hash)).map(droppedWords),
   ]
   return { warnings, notes }
 }

@@ -6,15 +6,20 @@ import { moveRefs, readRefs, setHead, shortRef } from '../refs/refs.ts'
 import { undoRefs } from '../refs/undo-refs.ts'
 import type { Store } from '../store.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
+import { keepDropped } from '../stash/dropped.ts'
 import { planStashes, putBackBeside, putBackStashes, readStashLog } from '../stash/stash-list.ts'
 import { forgetWatches, watchedGates } from '../refs/watch.ts'
 import { againTold, besideTold, madeTold, movedAgain, planRefs } from '../refs/whose-refs.ts'
 
 /** Before a save or a revert; what the agent did was settled when the attempt was kept. */
 export async function settleGates(store: Store, snapshot: Snapshot): Promise<void> {
-  const { git } = store
   const n = await watchedGates(store)
-  if (n === undefined) return
+  if (n !== undefined) await undoGates(store, snapshot, n)
+  await keepDropped(store, snapshot)
+}
+
+async function undoGates(store: Store, snapshot: Snapshot, n: number): Promise<void> {
+  const { git } = store
   const all = await readLedger(store, n)
   const isGate = ({ by }: { readonly by: string }): boolean => by === 'gate'
   const ledger = {

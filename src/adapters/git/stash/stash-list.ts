@@ -131,8 +131,15 @@ export async function mendStashes(git: Git): Promise<void> {
 /** Hashes of the entries with these names that ralph itself has made: a user may give one such a name, too. */
 export async function ownStashes(git: Git, isOurs: (name: string) => boolean): Promise<Set<string>> {
   const named = stashEntries(await readStashLog(git)).filter(({ message }) => isOurs(message))
-  if (named.length === 0) return new Set()
-  const input = `${named.map(({ hash }) => hash).join('\n')}\n`
+  return await madeByRalph(
+    git,
+    named.map(({ hash }) => hash),
+  )
+}
+
+export async function madeByRalph(git: Git, hashes: readonly string[]): Promise<Set<string>> {
+  if (hashes.length === 0) return new Set()
+  const input = `${hashes.join('\n')}\n`
   const lines = await git.line(['log', '--no-walk', '--stdin', '--format=%H %ae'], { input })
   return new Set(
     lines

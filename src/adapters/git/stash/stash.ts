@@ -26,6 +26,7 @@ import { nothingToResume, timeName, type CheckpointDeps, type Store } from '../s
 import { scanTree } from '../tree/scan.ts'
 import { loadSnapshot, requireSnapshot, type Snapshot } from '../revert/snapshot.ts'
 import { replaceIndex } from '../attempt/staged.ts'
+import { keepDropped } from './dropped.ts'
 import { dropStashes, ownStashes, readStashLog, stashEntries } from './stash-list.ts'
 import { fullState, recordState, storeEntry, type FullState } from './stash-state.ts'
 import { isInsideSame, lookInside } from '../submodules/submodules.ts'
@@ -250,12 +251,14 @@ function dropCommand(hash: string): string {
 
 async function performFinish(store: Store, tip: string, time: string): Promise<void> {
   const { usedUp } = store.memory()
+  const snapshot = await loadSnapshot(store)
+  if (snapshot !== undefined) await keepDropped(store, snapshot)
   const stay = new Set(usedUp.map((storyId) => entryName(store, storyId)))
   await moveRefs(store.git, 'archive', [`update ${store.refs}/archive/${time} ${tip}`])
   await dropStashes(store.git, (message) => message.startsWith(entryName(store, '')) && !stay.has(message))
   await moveRefs(store.git, 'finish', [`delete ${store.refs}/checkpoint`])
   await unpin(store)
-  await releaseSubmodules(store, await loadSnapshot(store), time)
+  await releaseSubmodules(store, snapshot, time)
 }
 
 async function redo(store: Store, pending: Pending): Promise<string> {
