@@ -4,7 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Checkpoints } from '../../../src/ports.ts'
-import { makeWorld, type Strategy, type World } from './world.ts'
+import { filesOf, makeWorld, type Strategy, type World } from './world.ts'
 
 const worlds: World[] = []
 const world = (): World => {
@@ -152,6 +152,69 @@ describe.each<Strategy>(['branch', 'stash'])('what git does not see (%s)', (stra
       expect(sh(w, 'git ls-files -t far/away.txt; git sparse-checkout list')).toBe('S far/away.txt\nsrc\n')
     },
   )
+
+  describe('what `sparse-checkout` leaves out while an attempt runs is not deleted', () => {
+    const sparse = `git sparse-checkout set --no-cone '/*' '!/src' 2>&1`
+    const files = (w: World): Record<string, string> => filesOf(w.dir)
+    const words = (w: World): string =>
+      w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : [])).join('\n')
+    async function withEdits(w: World): Promise<Checkpoints> {
+      w.write('src/far/committed.txt', 'c\n')
+      w.write('src/crlf.txt', 'a\r\nb\r\n')
+      w.write('src/secret.txt', 's\n', 0o600)
+      w.git('add', '-A')
+      w.git('commit', '-qm', 'more')
+      w.write('src/edited.txt', 'edited by the user\n')
+      w.write('src/b.txt', 'edited by the user\n')
+      w.write('src/staged.txt', 'staged by the user\n')
+      w.git('add', 'src/staged.txt')
+      return begun(w, strategy)
+    }
+
+    it('found by an attack: of one that counts nothing is taken out of the checkpoint, and all is back, with a line that says so', async () => {
+      const w = world()
+      const checkpoints = await withEdits(w)
+      const before = files(w)
+      w.write('src/work.txt', 'work\n')
+      sh(w, `git add src/work.txt; rm -f a.txt; ${sparse}`)
+      expect(existsSync(join(w.dir, 'src/far/committed.txt'))).toBe(false)
+      const { gone } = await checkpoints.keep(1, true)
+      expect(gone).toEqual([])
+      const { 'a.txt': _, ...stays } = before
+      expect(files(w)).toEqual({ ...stays, 'src/work.txt': expect.any(String) })
+      expect(w.read('src/work.txt')).toBe('work\n')
+      expect(lstatSync(join(w.dir, 'src/secret.txt')).mode & 0o777).toBe(0o600)
+      const { commit } = await checkpoints.save('1', 'checkpoint: 1')
+      const held = w.git('ls-tree', '-r', '--name-only', commit).split('\n')
+      expect(held).toEqual(expect.arrayContaining(Object.keys(files(w))))
+      expect(held).not.toContain('a.txt')
+      expect(sh(w, 'git ls-files -v').match(/^S/m)).toBe(null)
+      expect(words(w)).toMatch(/left out of the work tree while #1 ran.*not deleted.*src\//)
+    })
+
+    it('L: a failed attempt is undone to the last byte, and git hides nothing', async () => {
+      const w = world()
+      const checkpoints = await withEdits(w)
+      const [before, status] = [files(w), w.git('status', '--porcelain')]
+      sh(w, sparse)
+      await checkpoints.keep(1)
+      await checkpoints.restore()
+      await checkpoints.ensure('1')
+      expect([files(w), w.git('status', '--porcelain')]).toEqual([before, status])
+      expect(sh(w, 'git ls-files -v').match(/^S/m)).toBe(null)
+    })
+
+    it('found by an attack: a gate that does it takes nothing away', async () => {
+      const w = world()
+      const checkpoints = await withEdits(w)
+      w.write('src/work.txt', 'work\n')
+      const { tree } = await checkpoints.keep(1, true)
+      const before = files(w)
+      sh(w, `git add src/work.txt; ${sparse}`)
+      expect(await checkpoints.look(tree)).toEqual({ tree, stirred: [], lost: undefined })
+      expect(files(w)).toEqual(before)
+    })
+  })
 
   it('G2: a folder that holds only empty ones keeps its permissions', async () => {
     const w = world()

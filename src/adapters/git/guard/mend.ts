@@ -12,6 +12,7 @@ import { named } from '../git.ts'
 import { headText } from '../formats/ref-files.ts'
 import { removePath } from '../tree/remove.ts'
 import { exempt } from '../tree/scan.ts'
+import { bringBackLeftOut } from '../tree/sparse.ts'
 import { findUnseen } from '../tree/unseen.ts'
 import { timeName, type Store } from '../store.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
@@ -28,7 +29,9 @@ export async function mendRepository(store: Store, snapshot: Snapshot, n: number
     ...(await mendHead(store, snapshot)),
     ...(await putBackGuarded(store, snapshot, n)),
   ]
-  return [...mended, ...(await insistOnConversions(store, snapshot))]
+  const insisted = await insistOnConversions(store, snapshot)
+  await bringBackLeftOut(store, snapshot, n)
+  return [...mended, ...insisted]
 }
 
 /** Git reads these in every folder, and would wait for a writer for ever. */
