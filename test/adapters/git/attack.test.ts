@@ -1,7 +1,17 @@
 // Agents that destroy on purpose or by mishap what git alone would give up: pruned objects, broken repositories, hidden files.
 import { describe, expect, it } from 'vitest'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync } from 'node:fs'
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { worldOfTest as world, picture, type Strategy, type World } from './world.ts'
 
@@ -171,6 +181,54 @@ describe.each<Strategy>(['branch', 'stash'])('files that rules of the checkpoint
       )
     },
   )
+
+  it('G16: of what a complete story hides, a failed attempt can take neither a file nor a link nor an empty folder of the user’s away', async () => {
+    const w = world()
+    w.write('un.txt', 'precious')
+    symlinkSync('un.txt', join(w.dir, 'lnk'))
+    symlinkSync('nowhere', join(w.dir, 'other'))
+    mkdirSync(join(w.dir, 'emp/ty'), { recursive: true })
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.write('.gitignore', '*\n')
+    w.write('work.txt', 'w')
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    for (const n of [2, 3]) {
+      await checkpoints.ensure('2')
+      for (const path of ['un.txt', 'lnk', 'other', 'emp'])
+        rmSync(join(w.dir, path), { recursive: true, force: true })
+      w.write('other', 'by the agent')
+      await checkpoints.keep(n)
+      await checkpoints.restore()
+      const links = ['lnk', 'other'].map((path) => readlinkSync(join(w.dir, path)))
+      expect([w.read('un.txt'), links]).toEqual(['precious', ['un.txt', 'nowhere']])
+      expect(readdirSync(join(w.dir, 'emp/ty'))).toEqual([])
+    }
+  })
+
+  it('G16: a folder of the user’s that a complete story made a repository comes back with its files', async () => {
+    const w = world()
+    w.write('dir/x/y.txt', 'precious')
+    const checkpoints = w.checkpoints(strategy)
+    await checkpoints.start('start')
+    await checkpoints.ensure('1')
+    w.git('init', '-q', 'dir')
+    w.write('work.txt', 'w')
+    await checkpoints.keep(1)
+    await checkpoints.save('1', 'checkpoint: 1')
+    const { commit } = await checkpoints.ensure('2')
+    expect(w.git('ls-tree', '-r', '--name-only', commit)).toContain('dir/x/y.txt')
+    rmSync(join(w.dir, 'dir'), { recursive: true })
+    await checkpoints.keep(2)
+    await checkpoints.restore()
+    expect(w.read('dir/x/y.txt')).toBe('precious')
+    w.write('dir/x/y.txt', 'by the agent')
+    await checkpoints.keep(3)
+    await checkpoints.restore()
+    expect(w.read('dir/x/y.txt')).toBe('precious')
+  })
 
   it.each(['files', 'commits', 'commits of everything'])(
     'G16: what a story adds to a folder that it un-ignores is in its checkpoint (%s), what was there before is named and is not',

@@ -172,13 +172,19 @@ export async function composeSnapshot(
   what: SnapshotParts,
 ): Promise<Snapshot> {
   const wasKeptOut = keptOut({ protectedPaths: [] }, what.earlier)
-  const stillOut = observed.scan.untracked.filter((path) => path.endsWith('/') || wasKeptOut(path))
   const [guarded, pinned, folders] = await Promise.all([
     rememberGuarded(store, observed.settings.hooksPath),
     pinTips(store, observed.refs.all, observed.stashLog, what.earlier),
     treeFolders(store.git, what.tree),
   ])
   const { earlier } = what
+  // A repository whose files are in the checkpoint is the loop's doing.
+  const inTree = new Set(folders.map(({ path }) => `${path}/`))
+  const repositories = observed.scan.untracked.filter((path) => path.endsWith('/') && !inTree.has(path))
+  const stillOut = [
+    ...repositories,
+    ...observed.scan.untracked.filter((path) => !path.endsWith('/') && wasKeptOut(path)),
+  ]
   const ignored = [...new Set([...observed.scan.ignored, ...stillOut])]
   const unignored = await rememberUnignored(
     store,
@@ -197,6 +203,11 @@ export async function composeSnapshot(
     ...observed.scan.staged,
     ...(what.fresh ?? []),
   ])
+  // What a story makes git ignore stays part of the checkpoint.
+  const isEmpty = new Set(observed.unseen.empty)
+  const empty = [
+    ...new Set([...observed.empty, ...(earlier?.empty ?? []).filter((path) => isEmpty.has(path))]),
+  ]
   // Those of the start, for as long as the run goes on.
   const conversions =
     earlier?.conversions ?? observed.settings.conversions.map(([key, value]) => [key, value])
@@ -224,7 +235,7 @@ export async function composeSnapshot(
       ignored.filter((path) => !isRalphs(path)),
       folders.map(({ path }) => path),
     ),
-    empty: [...observed.empty],
+    empty,
     special: observed.unseen.special.filter((path) => !isExempt(path)),
     deep: observed.unseen.deep.filter((path) => !isExempt(path)),
     mounts: mountsBelow(store.git.worktree),
@@ -236,10 +247,10 @@ export async function composeSnapshot(
     modes: await modesFor(store, observed, own, earlier),
     bytes: await bytesOf(store, own, folders, what.index, conversions, earlier),
     ...unignored,
-    repositories: observed.scan.untracked.filter((path) => path.endsWith('/')),
+    repositories,
     conversions,
     global_settings: earlier?.global_settings ?? globalSettings(store),
-    folder_modes: readFolderModes(store.git, folderNames(folders, observed.empty)),
+    folder_modes: readFolderModes(store.git, folderNames(folders, empty)),
     nested: what.earlier?.tree === what.tree ? what.earlier.nested : nestedRepositories(store.git, folders),
     ...(await captureSubmodules(store, gitlinksOf(folders), what.earlier, what.inside)),
   }
@@ -293,10 +304,13 @@ async function modesFor(
   return readModes(git, [...(await tracked()), ...own], true)
 }
 
-/** Those that are files still. */
+/** Those that are files or links still. */
 function ownFiles({ git }: Store, earlier: readonly string[], seen: readonly string[]): string[] {
   const paths = new Set([...earlier, ...seen.filter((path) => !path.endsWith('/'))])
-  return [...paths].filter((path) => lstatNow(git.worktree, path)?.isFile() === true)
+  return [...paths].filter((path) => {
+    const stats = lstatNow(git.worktree, path)
+    return stats?.isFile() === true || stats?.isSymbolicLink() === true
+  })
 }
 
 async function bytesOf(

@@ -80,8 +80,7 @@ export async function storeEntry(store: Store, state: FullState, name: string): 
   await dropFlags(git, tracked)
   const staged = await commitTree(git, await stagedTree(store), [head.commit], `index of ${name}`)
   const { tree } = await writeTree(git, tracked, { ...state.observed.scan, untracked: [] }, state.isExempt)
-  const isPlain = (path: string): boolean => !path.endsWith('/') && !state.isExempt(path)
-  const untracked = state.observed.scan.untracked.filter(isPlain)
+  const untracked = state.observed.scan.untracked.filter((path) => !state.isExempt(path))
   const parents = [head.commit, staged]
   if (untracked.length > 0) {
     const fresh = join(store.folder, 'untracked-index')

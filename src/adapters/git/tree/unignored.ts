@@ -1,8 +1,9 @@
 // Files that are not ignored any more, which may be secrets, or are so since a story: in no later commit, but a revert brings them back.
-import { mkdir, writeFile } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { contentsOf, idOf, replaceFile, writeBlobs } from './exact-bytes.ts'
-import { lstatNow, onDisk } from './files.ts'
+import { contentsOf, idOf, writeBlobs } from './exact-bytes.ts'
+import { lstatNow, onDisk, parentOf } from './files.ts'
 import { named } from '../git.ts'
 import { openAbove } from './owner-access.ts'
 import { moveRefs, readRef } from '../refs/refs.ts'
@@ -14,7 +15,12 @@ import { commitTree, treeOf } from './tree.ts'
 
 export const unignoredSchema = z.record(
   z.string(),
-  z.object({ id: z.string(), mode: z.number(), hidden: z.literal(true).optional() }),
+  z.object({
+    id: z.string(),
+    mode: z.number(),
+    hidden: z.literal(true).optional(),
+    link: z.literal(true).optional(),
+  }),
 )
 type Unignored = z.infer<typeof unignoredSchema>
 
@@ -30,7 +36,7 @@ export async function rememberUnignored(
   const isHidden = new Set(hidden)
   const files = [...shown, ...hidden]
     .map((path) => ({ path, stat: lstatNow(worktree, path) }))
-    .flatMap(({ path, stat }) => (stat?.isFile() === true ? [{ path, stat }] : []))
+    .flatMap(({ path, stat }) => (stat !== undefined && isKeepable(stat) ? [{ path, stat }] : []))
     .sort((one, other) => one.stat.size - other.stat.size)
   if (files.length === 0) return {}
   let bytes = 0
@@ -43,6 +49,7 @@ export async function rememberUnignored(
         id: idOf(worktree, path, length),
         mode: stat.mode & 0o777,
         ...(isHidden.has(path) && { hidden: true as const }),
+        ...(stat.isSymbolicLink() && { link: true as const }),
       },
     ]),
   )
@@ -63,7 +70,10 @@ export async function putBackUnignored(
 ): Promise<void> {
   const { git } = store
   const wrong = Object.entries(unignored).filter(
-    ([path, { id }]) => !stays(path) && idNow(store, path, id.length) !== id,
+    ([path, { id, link }]) =>
+      !stays(path) &&
+      (idNow(store, path, id.length) !== id ||
+        lstatNow(git.worktree, path)?.isSymbolicLink() !== (link === true)),
   )
   if (wrong.length === 0) return
   const now: Unignored = {}
@@ -77,15 +87,18 @@ export async function putBackUnignored(
     wrong.map(([, { id }]) => id),
   )
   const told: string[] = []
-  for (const [path, { id, mode, hidden }] of wrong) {
+  for (const [path, { id, mode, hidden, link }] of wrong) {
     const content = contents.get(id)
     // A folder in its place is the agent's, and is reverted as such.
     if (content === undefined || lstatNow(git.worktree, path)?.isDirectory() === true) continue
     openAbove(git.worktree, [path])
-    if (lstatNow(git.worktree, path) === undefined) {
-      await mkdir(onDisk(git.worktree, path.replace(/\/?[^/]*$/, '')), { recursive: true })
-      await writeFile(onDisk(git.worktree, path), content, { mode, flag: 'wx', flush: true })
-    } else await replaceFile(git, path, content, mode)
+    const place = onDisk(git.worktree, path)
+    await mkdir(onDisk(git.worktree, parentOf(path)), { recursive: true })
+    // A new one under the old name: the old one may be read-only, or have a second name elsewhere.
+    await rm(place, { force: true })
+    await (link === true
+      ? symlink(content, place)
+      : writeFile(place, content, { mode, flag: 'wx', flush: true }))
     const held = now[path]
     const theirs = held === undefined ? '' : `; what was there: git cat-file blob ${held.id}`
     told.push(
@@ -103,7 +116,11 @@ export async function putBackUnignored(
 
 function idNow({ git }: Store, path: string, length: number): string | undefined {
   const stat = lstatNow(git.worktree, path)
-  return stat?.isFile() === true ? idOf(git.worktree, path, length) : undefined
+  return stat !== undefined && isKeepable(stat) ? idOf(git.worktree, path, length) : undefined
+}
+
+function isKeepable(stat: Stats): boolean {
+  return stat.isFile() || stat.isSymbolicLink()
 }
 
 async function hold(store: Store, files: Unignored): Promise<void> {
