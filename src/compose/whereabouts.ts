@@ -65,11 +65,19 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const leftover = (isCleaned || landed) && home !== undefined && isTree(worktree) ? worktree : undefined
   const only = leftover === undefined || home === undefined ? [] : await onlyIn(git, leftover, home)
   const isRefused = finished?.ok === false && !isCleaned
+  const on = headRef(git)?.replace(/^refs\/heads\//, '') ?? ''
+  const isKeptBranch = choice === 'keep' && isLeft && isThere && !isAncestor && !landed
+  const kept = isKeptBranch
+    ? await (
+        await import('./kept-branch.ts')
+      ).keptBranch(git, branch, finished?.message ?? '', isMine && on === branch)
+    : undefined
   return {
     where: {
       // A run that began nothing may have been given the cleanup of the one before it.
       branch: checkpoint === undefined && run.state.git.cleaned === undefined ? '' : branch,
-      checked_out: headRef(git)?.replace(/^refs\/heads\//, '') ?? '',
+      checked_out: on,
+      ...(kept !== undefined && { kept }),
       ...(home !== undefined && { home, worktree }),
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
       ...(squashed !== undefined && { squashed: made, squashed_on: squashed }),

@@ -416,6 +416,17 @@ export interface LandedWork {
   readonly is_pulled: boolean
 }
 
+/** A branch that its user keeps, to share it. */
+export interface KeptBranch {
+  readonly remote?: string
+  /** The remote has all of it. */
+  readonly is_pushed?: true
+  /** The user's own files in its first commit, in words. */
+  readonly own?: string
+  /** What is uncommitted on it now. */
+  readonly edits?: readonly string[]
+}
+
 interface Whereabouts {
   /** Where the loop's work is; empty when nothing was begun. */
   readonly branch?: string
@@ -432,6 +443,8 @@ interface Whereabouts {
   readonly uncommitted?: boolean
   /** The cleanup had nothing to bring: no attempt was saved. */
   readonly is_nothing?: true
+  /** Of a keep, while its branch is there and not merged. */
+  readonly kept?: KeptBranch
   /** The branch was deleted or renamed by hand. */
   readonly is_gone?: true
   /** The merge queue has brought it all. */

@@ -1,4 +1,5 @@
 // What a run says of itself: that it saved, took away, left open or brought back just what it did.
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
 import { onTerminal } from './on-terminal.ts'
@@ -79,6 +80,33 @@ describe("the user's own uncommitted files", () => {
     await ralph(at, ['finish', 'demo', '--squash'])
     expect(at.git('log', '--format=', '--name-only', 'main')).not.toContain('notes.txt')
     expect(at.read('notes.txt')).toBe('secret\n')
+  })
+
+  test('a branch that is kept is to be pushed, and to become a pull request; what is uncommitted on it is named', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('init', '-q', '--bare', join(at.repo, '../remote.git'))
+    at.git('remote', 'add', 'origin', '../remote.git')
+    await loop(at, good, '--on-complete', 'keep')
+    const status = async () => (await ralph(at, ['status', 'demo'])).stdout
+    const kept = await status()
+    expect(kept).toMatch(
+      /next +git push -u origin ralph\/demo .*\n +then +gh pr create --head ralph\/demo\n +or +ralph finish demo --cleanup/,
+    )
+    expect(kept).not.toContain('uncommitted here')
+    at.write('README.md', '# mine\n')
+    expect(await status()).toContain('note: uncommitted here, so ralph/demo does not have it: README.md')
+    at.git('push', '-q', '-u', 'origin', 'ralph/demo')
+    expect(await status()).toMatch(/next +gh pr create --head ralph\/demo +the branch is pushed/)
+  })
+
+  test('in the first commit of a kept branch: status names the squash that leaves them out, and no push', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.git('remote', 'add', 'origin', '../remote.git')
+    at.write('notes.txt', 'secret\n')
+    await loop(at, good, '--on-complete', 'keep')
+    const { stdout } = await ralph(at, ['status', 'demo'])
+    expect(stdout).toMatch(/next +ralph finish demo --squash +one commit, without your own notes\.txt/)
+    expect(stdout).not.toContain('git push')
   })
 
   test('where only the plan was uncommitted, or nothing, nothing is said', async () => {

@@ -3,7 +3,7 @@ import { hasMerge, mergeStory } from '../../core/story.ts'
 import { firstNames } from '../../core/first-names.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { ParkedWork } from '../../core/report.ts'
-import type { StatusReport } from '../app.ts'
+import type { KeptBranch, StatusReport } from '../app.ts'
 import { countsOf } from '../vocabulary.ts'
 import { branchName } from './describe.ts'
 import type { Step } from './step-lines.ts'
@@ -94,6 +94,8 @@ export function nextSteps(report: StatusReport): readonly Step[] {
       [...rest, ['next', report.squash_refused ? squash : finish, 'after what "refused" says']],
       'then',
     )
+  if (report.died_at === undefined && report.where?.kept !== undefined)
+    return sorted([...rest, ...shareSteps(report, report.where.kept)], 'or')
   // A loop that was killed at its very end has still to be put in order.
   if (!isBrought || report.died_at !== undefined) {
     const why = report.where?.is_merged ? 'it is merged: only its branch is deleted' : finishWords(report)
@@ -103,6 +105,19 @@ export function nextSteps(report: StatusReport): readonly Step[] {
     [...rest, ...(isInPlace && uncommitted !== false ? [onOriginal(report)] : afterCleanup(report))],
     'then',
   )
+}
+
+/** Who keeps the branch wants to share it; nobody should publish what they had not even committed. */
+function shareSteps(report: StatusReport, { remote, is_pushed: isPushed, own }: KeptBranch): readonly Step[] {
+  const change = oneLine(report.change_id)
+  const take: Step = ['next', `ralph finish ${change} --cleanup`, finishWords(report)]
+  if (own !== undefined && isPushed !== true)
+    return [['next', `ralph finish ${change} --squash`, `one commit, without your own ${oneLine(own)}`], take]
+  if (remote === undefined) return [take]
+  const pull = `gh pr create --head ralph/${change}`
+  return isPushed
+    ? [['next', pull, 'the branch is pushed'], take]
+    : [['next', `git push -u ${oneLine(remote)} ralph/${change}`, 'share it'], ['then', pull, ''], take]
 }
 
 /** The queue alone knows why: its loop is done, or was put together with what landed. */

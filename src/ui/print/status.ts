@@ -1,4 +1,5 @@
 // Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
+import { firstNames } from '../../core/first-names.ts'
 import { keepsWork } from '../../core/report.ts'
 import { mergeStory } from '../../core/story.ts'
 import type { ParkedWork } from '../../core/report.ts'
@@ -50,7 +51,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
   return [
     `${paint.bold(oneLine(report.change_id))}  ${headWord(report, paint)}`,
     ...factLines(facts, page),
-    ...[...wordOnlyText(report.iterations), ...(report.notes ?? [])].map((line) =>
+    ...[...wordOnlyText(report.iterations), ...editWords(report), ...(report.notes ?? [])].map((line) =>
       folded(`note: ${oneLine(line)}`, columns, '  ').replace('note:', paint.yellow('note:')),
     ),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
@@ -60,6 +61,14 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
       { paint, columns },
     ),
   ].join('\n')
+}
+
+/** Who pushes a branch does not push what is uncommitted on it. */
+function editWords({ where }: StatusReport): readonly string[] {
+  const { branch = '', kept } = where ?? {}
+  return kept?.edits === undefined
+    ? []
+    : [`uncommitted here, so ${branch} does not have it: ${firstNames(kept.edits, 3)}`]
 }
 
 /** The boxes where the work is now: after a cleanup those of this checkout, else those that the run knows. */
