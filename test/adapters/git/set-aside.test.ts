@@ -135,18 +135,30 @@ describe.each<Strategy>(['branch', 'stash'])('ignored data that was moved (%s)',
     expect(told(w, 'set_aside').join()).toContain('gone since the attempt began: .env')
   })
 
-  it('G16: ignored files that an attempt deletes are named; what builds make again is not', async () => {
+  it('G16: ignored files that an attempt deletes are named; what builds or ralph make again is not', async () => {
     const w = worldOfTest()
     ignoredData(w)
-    w.write('.gitignore', 'ign/\n.env\ndist/\n')
+    w.write('.gitignore', 'ign/\n.env\ndist/\n.claude/\n')
     w.write('.env', 'SECRET\n')
     w.write('dist/bundle', 'b\n')
+    w.write('.claude/loop-state.json', '{}')
     const checkpoints = await begun(w, strategy)
-    sh(w, 'rm -r .env ign/* dist')
+    sh(w, 'rm -r .env ign/* dist .claude')
     await checkpoints.keep(1)
     expect(told(w, 'set_aside')).toEqual([
       'gone since the attempt began: .env, ign/. It is in no checkpoint, for git does not look there',
     ])
+  })
+
+  it('G16: ralph’s own state file is nobody’s loss', async () => {
+    const w = worldOfTest()
+    ignoredData(w)
+    w.write('.gitignore', 'ign/\n.claude/loop-state.json*\n')
+    w.write('.claude/loop-state.json', '{}')
+    const checkpoints = await begun(w, strategy)
+    sh(w, 'rm -r .claude')
+    await checkpoints.keep(1)
+    expect(told(w, 'set_aside')).toEqual([])
   })
 
   it('G16: a private file that is moved to where git sees it is in no checkpoint: the attempt fails', async () => {

@@ -158,8 +158,11 @@ export async function tellLostIgnored(
 ): Promise<void> {
   const { worktree } = store.git
   const isMoved = new Set(moved.map(({ was }) => was))
+  // ralph writes its own again; nobody lost it, nor a folder that held nothing else.
+  const isOwn = exempt(store.protectedPaths, [])
   const isLost = (path: string): boolean => {
     const bare = path.replace(/\/$/, '')
+    if (isOwn(path) || (inside[path]?.every(isOwn) === true && inside[path].length > 0)) return false
     if (isMoved.has(bare) || isCache(path) || isInstalled(path) || isMade(path)) return false
     const stats = lstatNow(worktree, bare)
     // A link in the place of a file has none of its bytes.
