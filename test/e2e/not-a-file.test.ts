@@ -24,8 +24,6 @@ test.each([
   ['.claude/loop-state.json', 'a device'],
   ['ralph.yaml', 'a pipe'],
   ['openspec/changes/demo/tasks.md', 'a pipe'],
-  [`${own}/journal.ndjson`, 'a pipe'],
-  [`${own}/journal.ndjson`, 'a folder'],
   [`${own}/lock.json`, 'a pipe'],
 ] as const)('U1: %s is %s: who needs it ends with 2 and names it, nobody waits', async (file, kind) => {
   const at = scratch({ tasks: tasksOf(1) })
@@ -43,6 +41,32 @@ test.each([
   const end = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
   expect([end.code, end.stderr]).toEqual([2, expect.stringContaining(file)])
 })
+
+test.each(['a pipe', 'a folder'])(
+  'U1: %s in the place of the journal is a journal that cannot be read: resume and finish tell the git commands, --fresh archives it',
+  async (kind) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', 'false', '--max-retries', '0'])
+    const journal = join(at.repo, own, 'journal.ndjson')
+    rmSync(journal)
+    kinds[kind]?.(journal)
+    for (const words of [['status'], ['doctor'], ['logs'], ['list']]) {
+      const { code, stderr } = await ralph(at, words)
+      expect([0, 2]).toContain(code)
+      expect(stderr).not.toContain('bug in ralph')
+    }
+    for (const words of [
+      ['resume', 'demo'],
+      ['finish', 'demo', '--cleanup'],
+    ]) {
+      const { code, stderr } = await ralph(at, words)
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`journal.ndjson is ${kind}, not a file`)])
+      expect(stderr).toContain('git merge --squash ralph/demo')
+    }
+    const end = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
+    expect([end.code, end.stderr]).toEqual([0, expect.any(String)])
+  },
+)
 
 test('U1: a pipe that an agent puts where its next output is to be kept stops nothing', async () => {
   const at = scratch({ tasks: tasksOf(2) })

@@ -3,7 +3,7 @@ import type { LoopEvent } from '../../core/event.ts'
 import { replay } from '../../core/loop.ts'
 import { initialState } from '../../core/state.ts'
 import type { LoopState } from '../../core/state.ts'
-import { parseJournal } from './journal-text.ts'
+import { notAFile, parseJournal } from './journal-text.ts'
 import { keptStateOf, readKeptState } from './kept-state.ts'
 import { readNow } from './now.ts'
 
@@ -22,6 +22,7 @@ export interface JournalLook {
 export async function lookAtJournal(path: string, change: string): Promise<JournalLook> {
   const beside = readKeptState(path)
   const bytes = bytesOf(path)
+  if (typeof bytes === 'string') return { state: initialState(change), recall: recallFrom([]), damage: bytes }
   const kept = beside && keptStateOf(beside, change, bytes)
   if (kept === undefined) {
     const { events, damage } = await parseJournal(path, bytes.toString('utf8'))
@@ -48,12 +49,13 @@ function isOneOf(types: readonly Type[], { type }: LoopEvent): boolean {
   return types.includes(type)
 }
 
-function bytesOf(path: string): Buffer {
+/** Or why it has none. */
+function bytesOf(path: string): Buffer | string {
   try {
     return readNow(path)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0)
-    throw error
+    return notAFile(error)
   }
 }
 

@@ -1,4 +1,5 @@
 // A journal as it is read: its lines as events, up to the first that is damaged.
+import { RalphError } from '../../core/error.ts'
 import { readJson } from '../../core/json.ts'
 import type { LoopEvent } from '../../core/event.ts'
 import { isSurelyEvent } from '../../core/shape.ts'
@@ -15,8 +16,14 @@ export async function readJournal(path: string): Promise<JournalText> {
     return await parseJournal(path, readNow(path).toString('utf8'))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { events: [], damage: undefined }
-    throw error
+    return { events: [], damage: notAFile(error) }
   }
+}
+
+/** A folder or a pipe in its place has no line that can be read; any other trouble throws. */
+export function notAFile(error: unknown): string {
+  if (error instanceof RalphError && error.code === 'disk') return error.message
+  throw error
 }
 
 /** Only the last line may be torn, and only if it has no end: a crash cut it off. */
