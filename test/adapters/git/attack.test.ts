@@ -188,6 +188,7 @@ describe.each<Strategy>(['branch', 'stash'])('files that rules of the checkpoint
     symlinkSync('un.txt', join(w.dir, 'lnk'))
     symlinkSync('nowhere', join(w.dir, 'other'))
     mkdirSync(join(w.dir, 'emp/ty'), { recursive: true })
+    w.write('.claude/loop-state.json', '{}')
     const checkpoints = w.checkpoints(strategy)
     await checkpoints.start('start')
     await checkpoints.ensure('1')
@@ -206,6 +207,11 @@ describe.each<Strategy>(['branch', 'stash'])('files that rules of the checkpoint
       expect([w.read('un.txt'), links]).toEqual(['precious', ['un.txt', 'nowhere']])
       expect(readdirSync(join(w.dir, 'emp/ty'))).toEqual([])
     }
+    // Named is what the story itself has hidden, and nothing that was there before, or is back.
+    const told = w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+    expect(told).toEqual([
+      expect.stringContaining('files that they hide: work.txt. No checkpoint holds them'),
+    ])
   })
 
   it('G16: a folder of the user’s that a complete story made a repository comes back with its files', async () => {

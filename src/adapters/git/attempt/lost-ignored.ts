@@ -153,7 +153,7 @@ function sweptRefs(store: Store, n: number): string {
 /** No checkpoint has ignored files, so all that can be done is to name them. What a build makes again is not worth a line. */
 export async function tellLostIgnored(
   store: Store,
-  { ignored, inside = {}, places = {}, repositories = [] }: Snapshot,
+  { ignored, inside = {}, places = {}, repositories = [], empty }: Snapshot,
   moved: readonly MovedFile[],
 ): Promise<void> {
   const { worktree } = store.git
@@ -163,12 +163,13 @@ export async function tellLostIgnored(
   const isLost = (path: string): boolean => {
     const bare = path.replace(/\/$/, '')
     if (isOwn(path) || (inside[path]?.every(isOwn) === true && inside[path].length > 0)) return false
+    // Empty ones a checkpoint has.
+    if (inside[path]?.length === 0 && empty.some((folder) => folder.startsWith(path))) return false
     if (isMoved.has(bare) || isCache(path) || isInstalled(path) || isMade(path)) return false
     const stats = lstatNow(worktree, bare)
     // A link in the place of a file has none of its bytes.
     if (stats === undefined || (stats.isSymbolicLink() && places[bare] !== undefined)) return true
-    const files = inside[path] ?? []
-    return files.length > 0 && files.every((file) => lstatNow(worktree, file) === undefined)
+    return inside[path]?.every((file) => lstatNow(worktree, file) === undefined) === true
   }
   // Of these another message tells: see `lostRepositories`.
   const isTold = (path: string): boolean =>

@@ -188,10 +188,7 @@ export async function composeSnapshot(
   const ignored = [...new Set([...observed.scan.ignored, ...stillOut])]
   const unignored = await rememberUnignored(
     store,
-    {
-      shown: stillOut.filter((path) => !path.endsWith('/')),
-      hidden: (earlier?.own ?? []).filter(exempt([], observed.scan.ignored)),
-    },
+    stillOut.filter((path) => !path.endsWith('/')),
     what.tree.length,
     earlier,
   )
@@ -304,13 +301,10 @@ async function modesFor(
   return readModes(git, [...(await tracked()), ...own], true)
 }
 
-/** Those that are files or links still. */
+/** Those that are files still. */
 function ownFiles({ git }: Store, earlier: readonly string[], seen: readonly string[]): string[] {
   const paths = new Set([...earlier, ...seen.filter((path) => !path.endsWith('/'))])
-  return [...paths].filter((path) => {
-    const stats = lstatNow(git.worktree, path)
-    return stats?.isFile() === true || stats?.isSymbolicLink() === true
-  })
+  return [...paths].filter((path) => lstatNow(git.worktree, path)?.isFile() === true)
 }
 
 async function bytesOf(

@@ -5,12 +5,13 @@ import { copyDurably, copyIndex, realIndex } from '../formats/index-file.ts'
 import { steadily } from '../formats/ref-files.ts'
 import { keptOut } from '../tree/kept-out.ts'
 import type { Store } from '../store.ts'
-import { scanEmptyFolders } from '../tree/scan.ts'
+import { lstatNow } from '../tree/files.ts'
+import { scanEmptyFolders, scanTree } from '../tree/scan.ts'
 import { observe } from '../revert/observe.ts'
 import { saveSnapshot, type Observed, type Snapshot } from '../revert/snapshot.ts'
 import { storeStash } from './stash-list.ts'
 import type { Inside } from '../submodules/submodules.ts'
-import { commitTree, treeOfIndex, writeTree } from '../tree/tree.ts'
+import { commitTree, entryPath, indexEntries, treeOfIndex, writeTree } from '../tree/tree.ts'
 
 export interface FullState {
   readonly observed: Observed
@@ -26,16 +27,37 @@ export async function fullState(store: Store, earlier: Snapshot | undefined): Pr
 
 async function stateNow(store: Store, earlier: Snapshot | undefined): Promise<FullState> {
   await copyIndex(store.git, realIndex(store.git), own(store))
-  await copyIndex(store.git, own(store), full(store))
+  // What was part of the checkpoint stays so, whatever a story made git ignore since.
+  await copyIndex(
+    store.git,
+    earlier === undefined ? own(store) : join(store.folder, earlier.index),
+    full(store),
+  )
   await dropFlags(store.git, full(store))
   const observed = await observe(store, full(store))
-  const nested = observed.scan.untracked.filter((path) => path.endsWith('/'))
-  const isExempt = keptOut(store, earlier ?? { ignored: [...observed.scan.ignored, ...nested] })
-  const { tree } = await writeTree(store.git, full(store), observed.scan, isExempt)
+  const { scan } = observed
+  const nested = scan.untracked.filter((path) => path.endsWith('/'))
+  const isExempt = keptOut(store, earlier ?? { ignored: [...scan.ignored, ...nested] })
+  const forced = earlier === undefined ? [] : await besideIndex(store, own(store), full(store))
+  const isThere = (path: string): boolean => {
+    const stats = lstatNow(store.git.worktree, path)
+    return stats?.isFile() === true || stats?.isSymbolicLink() === true
+  }
+  const seen = { ...scan, untracked: [...new Set([...scan.untracked, ...forced.filter(isThere)])] }
+  const { tree } = await writeTree(store.git, full(store), seen, isExempt)
   // In the user's index a deleted file still fills its folder.
-  const empty =
-    observed.scan.deleted.length > 0 ? await scanEmptyFolders(store.git, full(store)) : observed.empty
+  const empty = scan.deleted.length > 0 ? await scanEmptyFolders(store.git, full(store)) : observed.empty
   return { observed: { ...observed, empty }, tree, isExempt }
+}
+
+/** Files that this index names, and the other does not. */
+async function besideIndex({ git }: Store, index: string, other: string): Promise<string[]> {
+  const [entries, others] = await Promise.all([indexEntries(git, index), indexEntries(git, other)])
+  const known = new Set(others.map(entryPath))
+  return entries
+    .filter((entry) => !/^\S+ 160000 /.test(entry))
+    .map(entryPath)
+    .filter((path) => !known.has(path))
 }
 
 export async function recordState(
@@ -79,8 +101,9 @@ export async function storeEntry(store: Store, state: FullState, name: string): 
   await copyIndex(store.git, own(store), tracked)
   await dropFlags(git, tracked)
   const staged = await commitTree(git, await stagedTree(store), [head.commit], `index of ${name}`)
-  const { tree } = await writeTree(git, tracked, { ...state.observed.scan, untracked: [] }, state.isExempt)
-  const untracked = state.observed.scan.untracked.filter((path) => !state.isExempt(path))
+  const untracked = await besideIndex(store, full(store), tracked)
+  const scan = await scanTree(git, { index: tracked })
+  const { tree } = await writeTree(git, tracked, { ...scan, untracked: [] }, state.isExempt)
   const parents = [head.commit, staged]
   if (untracked.length > 0) {
     const fresh = join(store.folder, 'untracked-index')

@@ -1,6 +1,6 @@
 // The very bytes of uncommitted files where git would bring back others: kept as blobs of their own, written back by a revert.
 import { createHash } from 'node:crypto'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { rm, unlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as z from 'zod'
@@ -189,14 +189,12 @@ export async function addRaw(
 
 export async function writeBlobs(git: Git, paths: readonly string[]): Promise<void> {
   const args = ['hash-object', '-w', '--no-filters']
-  // Behind `./` no name is taken for a quoted one; one with a line break cannot be listed, and a link would be followed.
-  const isListed = (path: string): boolean =>
-    !path.includes('\n') && lstatNow(git.worktree, path)?.isSymbolicLink() !== true
-  const listed = paths.filter(isListed)
+  // Behind `./` no name is taken for a quoted one; one with a line break cannot be listed.
+  const listed = paths.filter((path) => !path.includes('\n'))
   const input = Buffer.from(listed.map((path) => `./${path}\n`).join(''), 'latin1')
   if (listed.length > 0) await git.run([...args, '--stdin-paths'], { input })
-  for (const path of paths.filter((each) => !isListed(each)))
-    await git.run([...args, '--stdin'], { input: bytesAt(git.worktree, path) })
+  for (const path of paths.filter((each) => each.includes('\n')))
+    await git.run([...args, '--stdin'], { input: readFileSync(onDisk(git.worktree, path)) })
 }
 
 export async function contentsOf(git: Git, ids: readonly string[]): Promise<Map<string, Buffer>> {
@@ -241,17 +239,9 @@ function isFile(worktree: string, path: string): boolean {
 
 /** The name that git would give to these bytes, in a repository whose names have this length. */
 export function idOf(worktree: string, path: string, length: number): string {
-  const content = bytesAt(worktree, path)
+  const content = readFileSync(onDisk(worktree, path))
   return createHash(length === 40 ? 'sha1' : 'sha256')
     .update(`blob ${content.length}\0`)
     .update(content)
     .digest('hex')
-}
-
-/** As git has them: of a link its target. */
-function bytesAt(worktree: string, path: string): Buffer {
-  const place = onDisk(worktree, path)
-  return lstatNow(worktree, path)?.isSymbolicLink() === true
-    ? readlinkSync(place, { encoding: 'buffer' })
-    : readFileSync(place)
 }

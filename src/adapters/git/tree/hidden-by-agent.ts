@@ -1,7 +1,8 @@
 // Files that only the agent's own ignore rules hide: they were not there at the checkpoint, so an attempt holds them and a revert takes them away.
 import { firstNames } from '../../../core/first-names.ts'
+import { readdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { isAbsolute } from 'node:path'
+import { isAbsolute, join } from 'node:path'
 import { onDisk } from './files.ts'
 import { topPath } from '../attempt/lost-files.ts'
 import { named, type Git } from '../git.ts'
@@ -54,14 +55,29 @@ export async function hiddenWork(
   changed: readonly string[],
 ): Promise<HiddenWork> {
   if (!changed.some((path) => /(^|\/)\.gitignore$/.test(path))) return { tried: [], untried: [] }
-  const { ignored } = await scanTree(store.git, { ignored: true })
-  const hidden = (await hiddenByAgent(store, snapshot, ignored)).filter((path) => !isCache(path))
+  // What was part of the checkpoint before is hidden from nobody.
+  const { ignored } = await scanTree(store.git, { index: join(store.folder, 'attempt-index'), ignored: true })
+  const isKnown = exempt(store.protectedPaths, snapshot.ignored)
+  const hidden = (await hiddenByAgent(store, snapshot, ignored)).filter(
+    (path) => !isCache(path) && holdsAny(store.git, path, isKnown),
+  )
   // The attempt was kept before the gates ran: what they made since is not among it.
   const isHeld = (path: string): boolean =>
     changed.some((each) => (path.endsWith('/') ? each.startsWith(path) : each === path))
   const isTried = (path: string): boolean =>
     isHeld(path) && !isInstalled(path) && !looksSecret(path.split('/').at(-1) ?? '')
   return { tried: hidden.filter(isTried), untried: hidden.filter((path) => !isTried(path)) }
+}
+
+/** Not a folder with empty ones only, or with ralph's own files. */
+function holdsAny(git: Git, path: string, isKnown: (path: string) => boolean): boolean {
+  if (!path.endsWith('/')) return !isKnown(path)
+  const place = placeOf(git.worktree, path.slice(0, -1))
+  if (!isOpen(place)) return true
+  const entries = readdirSync(place, { withFileTypes: true, encoding: 'buffer' })
+  return entries.some((entry) =>
+    holdsAny(git, `${path}${entry.name.toString('latin1')}${entry.isDirectory() ? '/' : ''}`, isKnown),
+  )
 }
 
 /** Of a checkpoint: told, for whoever works on. */

@@ -1,9 +1,8 @@
-// Files that are not ignored any more, which may be secrets, or are so since a story: in no later commit, but a revert brings them back.
-import type { Stats } from 'node:fs'
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises'
+// Files that are not ignored any more, and may be secrets: in no later commit, but a revert brings them back.
+import { mkdir, writeFile } from 'node:fs/promises'
 import * as z from 'zod'
-import { contentsOf, idOf, writeBlobs } from './exact-bytes.ts'
-import { lstatNow, onDisk, parentOf } from './files.ts'
+import { contentsOf, idOf, replaceFile, writeBlobs } from './exact-bytes.ts'
+import { lstatNow, onDisk } from './files.ts'
 import { named } from '../git.ts'
 import { openAbove } from './owner-access.ts'
 import { moveRefs, readRef } from '../refs/refs.ts'
@@ -13,50 +12,32 @@ import type { Store } from '../store.ts'
 import type { Snapshot } from '../revert/snapshot.ts'
 import { commitTree, treeOf } from './tree.ts'
 
-export const unignoredSchema = z.record(
-  z.string(),
-  z.object({
-    id: z.string(),
-    mode: z.number(),
-    hidden: z.literal(true).optional(),
-    link: z.literal(true).optional(),
-  }),
-)
+export const unignoredSchema = z.record(z.string(), z.object({ id: z.string(), mode: z.number() }))
 type Unignored = z.infer<typeof unignoredSchema>
 
 /** Kept, the smallest first, and how many are not. `length`: of this repository's object names. */
 export async function rememberUnignored(
   store: Store,
-  /** `hidden`: part of a checkpoint, until a story made git ignore them. */
-  { shown, hidden }: { readonly shown: readonly string[]; readonly hidden: readonly string[] },
+  paths: readonly string[],
   length: number,
   earlier: Snapshot | undefined,
 ): Promise<Pick<Snapshot, 'unignored' | 'unkept'>> {
   const { worktree } = store.git
-  const isHidden = new Set(hidden)
-  const files = [...shown, ...hidden]
+  const files = paths
     .map((path) => ({ path, stat: lstatNow(worktree, path) }))
-    .flatMap(({ path, stat }) => (stat !== undefined && isKeepable(stat) ? [{ path, stat }] : []))
+    .flatMap(({ path, stat }) => (stat?.isFile() === true ? [{ path, stat }] : []))
     .sort((one, other) => one.stat.size - other.stat.size)
   if (files.length === 0) return {}
   let bytes = 0
   const cut = files.findIndex(({ stat }, at) => (bytes += stat.size) > mostBytes || at >= mostFiles)
   const kept = cut < 0 ? files : files.slice(0, cut)
   const unignored = Object.fromEntries(
-    kept.map(({ path, stat }) => [
-      path,
-      {
-        id: idOf(worktree, path, length),
-        mode: stat.mode & 0o777,
-        ...(isHidden.has(path) && { hidden: true as const }),
-        ...(stat.isSymbolicLink() && { link: true as const }),
-      },
-    ]),
+    kept.map(({ path, stat }) => [path, { id: idOf(worktree, path, length), mode: stat.mode & 0o777 }]),
   )
   await hold(store, unignored)
   const unkept = files.slice(kept.length).map(({ path }) => path)
   if (unkept.length > 0 && unkept.length !== earlier?.unkept) {
-    const message = `${unkept.length} of the files that are no longer ignored, or only since a story, are not kept (ralph keeps ${mostFiles} files and ${mostBytes / 1e6} MB of them): what an attempt does to them, no revert undoes. Commit them or ignore them again: ${listed(unkept)}`
+    const message = `${unkept.length} of the files that are no longer ignored are not kept (ralph keeps ${mostFiles} files and ${mostBytes / 1e6} MB of them): what an attempt does to them, no revert undoes. Commit them or ignore them again: ${listed(unkept)}`
     await outermost(store).note({ type: 'warning', code: 'unignored', message })
   }
   return { unignored, ...(unkept.length > 0 && { unkept: unkept.length }) }
@@ -70,10 +51,7 @@ export async function putBackUnignored(
 ): Promise<void> {
   const { git } = store
   const wrong = Object.entries(unignored).filter(
-    ([path, { id, link }]) =>
-      !stays(path) &&
-      (idNow(store, path, id.length) !== id ||
-        lstatNow(git.worktree, path)?.isSymbolicLink() !== (link === true)),
+    ([path, { id }]) => !stays(path) && idNow(store, path, id.length) !== id,
   )
   if (wrong.length === 0) return
   const now: Unignored = {}
@@ -87,22 +65,19 @@ export async function putBackUnignored(
     wrong.map(([, { id }]) => id),
   )
   const told: string[] = []
-  for (const [path, { id, mode, hidden, link }] of wrong) {
+  for (const [path, { id, mode }] of wrong) {
     const content = contents.get(id)
     // A folder in its place is the agent's, and is reverted as such.
     if (content === undefined || lstatNow(git.worktree, path)?.isDirectory() === true) continue
     openAbove(git.worktree, [path])
-    const place = onDisk(git.worktree, path)
-    await mkdir(onDisk(git.worktree, parentOf(path)), { recursive: true })
-    // A new one under the old name: the old one may be read-only, or have a second name elsewhere.
-    await rm(place, { force: true })
-    await (link === true
-      ? symlink(content, place)
-      : writeFile(place, content, { mode, flag: 'wx', flush: true }))
+    if (lstatNow(git.worktree, path) === undefined) {
+      await mkdir(onDisk(git.worktree, path.replace(/\/?[^/]*$/, '')), { recursive: true })
+      await writeFile(onDisk(git.worktree, path), content, { mode, flag: 'wx', flush: true })
+    } else await replaceFile(git, path, content, mode)
     const held = now[path]
     const theirs = held === undefined ? '' : `; what was there: git cat-file blob ${held.id}`
     told.push(
-      `${named(path)}, which is ${hidden === true ? 'ignored since a story' : 'no longer ignored'}, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`,
+      `${named(path)}, which is no longer ignored, was ${held === undefined ? 'deleted' : 'changed'} and is back${theirs}`,
     )
   }
   if (told.length > mostLines)
@@ -116,11 +91,7 @@ export async function putBackUnignored(
 
 function idNow({ git }: Store, path: string, length: number): string | undefined {
   const stat = lstatNow(git.worktree, path)
-  return stat !== undefined && isKeepable(stat) ? idOf(git.worktree, path, length) : undefined
-}
-
-function isKeepable(stat: Stats): boolean {
-  return stat.isFile() || stat.isSymbolicLink()
+  return stat?.isFile() === true ? idOf(git.worktree, path, length) : undefined
 }
 
 async function hold(store: Store, files: Unignored): Promise<void> {
