@@ -14,6 +14,8 @@ export interface PromiseScanner {
   told(promise: PromiseFound): void
   /** Whatever the next line is, it matters: a tag or a comment is open, or a promise ended the line before. */
   readonly isHanging: boolean
+  /** A tag after the promise that says something else, in a form that does not count; empty where there is none. */
+  readonly contradiction: string
   /** Nothing more comes. The last promise that counts. */
   end(): PromiseFound
 }
@@ -22,6 +24,7 @@ export function promiseScanner(): PromiseScanner {
   let found: PromiseFound = { kind: 'none' }
   /** Ends a line that also holds prose: counts only while nothing but white space follows it. */
   let closing: PromiseFound | undefined
+  let contradiction = ''
   let partial: Line = emptyLine
   let fence: string | undefined
   let isInComment = false
@@ -101,7 +104,10 @@ export function promiseScanner(): PromiseScanner {
       outer = { isAlone: true, content: `${open.content}\n${text}`.slice(0, reasonLimit) }
     }
     open = undefined
-    if (!isInFence && fence === undefined) readTags(text, hasCutHead, head)
+    if (isInFence || fence !== undefined) return
+    const before = found
+    readTags(text, hasCutHead, head)
+    contradiction = found === before ? otherWord(text) || contradiction : ''
   }
 
   /** Whether this line ends the outer FAILED; else it is one more line of its reason, and is read as usual. */
@@ -142,10 +148,14 @@ export function promiseScanner(): PromiseScanner {
     told(promise) {
       this.endMessage()
       closing = undefined
+      contradiction = ''
       found = promise
     },
     get isHanging() {
       return isHanging()
+    },
+    get contradiction() {
+      return contradiction
     },
     endMessage() {
       readLine(partial)
@@ -263,8 +273,20 @@ function promiseOf(content: string): PromiseFound | undefined {
   const failed = /^FAILED\s*(?::([\s\S]*))?$/.exec(text)
   if (failed === null) return undefined
   const reason = (failed[1] ?? '').slice(0, reasonLimit).trim()
-  // The protocol's own description, quoted back.
-  if (/^[{<[(]?\s*(?:the\s+|your\s+)?reason\s*[}>\])]?$/i.test(reason) || /^(?:\.{3}|…)$/.test(reason))
-    return undefined
-  return { kind: 'failed', reason }
+  return isPlaceholder(reason) ? undefined : { kind: 'failed', reason }
+}
+
+/** The protocol's own description, quoted back. */
+function isPlaceholder(reason: string): boolean {
+  return /^[{<[(]?\s*(?:the\s+|your\s+)?reason\s*[}>\])]?$/i.test(reason) || /^(?:\.{3}|…)$/.test(reason)
+}
+
+/** What a tag of this line says that is not COMPLETE, wherever it stands; not in backticks or a block quote: those repeat somebody's words. */
+function otherWord(text: string): string {
+  const found = /(?<!`)<\s*promise\s*>([^<]*)<\s*\/\s*promise\s*>/.exec(text.slice(0, reasonLimit))
+  const said = found?.[1]?.trim() ?? ''
+  const isWord = /^[a-z]/i.test(said) && !/^complete$/i.test(said)
+  return !isWord || text.trimStart().startsWith('>') || isPlaceholder(said.replace(/^\w+\s*:\s*/, ''))
+    ? ''
+    : said
 }

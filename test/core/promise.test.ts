@@ -124,6 +124,30 @@ describe('what does not count', () => {
   it.each(rows)('%s', (_name, text) => expect(scan(text)).toEqual(none))
 })
 
+describe('what contradicts a promise and is none', () => {
+  const after = (text: string): [PromiseFound, string] => {
+    const scanner = promiseScanner()
+    scanner.feed(text)
+    return [scanner.end(), scanner.contradiction]
+  }
+  it.each([
+    ['in a sentence', `${done}\nCorrection: <promise>FAILED: red</promise> sorry\n`, 'FAILED: red'],
+    ['at the end of a line that is not the last', `${done}\nNo: <promise>FAILED</promise>\nBye.`, 'FAILED'],
+    ['lower case', `${done}\n<promise>failed: x</promise>\n`, 'failed: x'],
+    ['another word', `Hm.\n${done}\n**<promise>BLOCKED: x</promise>**\nBye.`, 'BLOCKED: x'],
+  ])('P3: COMPLETE counts, and it is told: %s', (_name, text, said) =>
+    expect(after(text)).toEqual([complete, said]),
+  )
+  it.each([
+    ['before it', `<promise>failed: x</promise>\n${done}\n`],
+    ['in backticks', `${done}\nI did not say \`<promise>FAILED: x</promise>\` then.\n`],
+    ['in a fence', `${done}\n\`\`\`\n<promise>failed: x</promise>\n\`\`\`\n`],
+    ['in a block quote', `${done}\n> Or <promise>FAILED: x</promise> if not\n`],
+    ['the placeholder', `${done}\nElse <promise>FAILED: reason</promise> it would be\n`],
+    ['COMPLETE once more', `${done}\nSo <promise>COMPLETE</promise> it is\n`],
+  ])('P3: nothing is told: %s', (_name, text) => expect(after(text)).toEqual([complete, '']))
+})
+
 describe('which one', () => {
   it('P3: COMPLETE, then FAILED: the last', () => {
     expect(scan(`${done}\n<promise>FAILED: tests</promise>\n`)).toEqual(failed('tests'))

@@ -133,6 +133,11 @@ export function startTurn(
       endMessage()
       words.flush()
       const { ending, promise } = judge(end, stderr)
+      if (promise.kind === 'complete' && scanner.contradiction !== '')
+        tell({
+          type: 'warning',
+          message: `The agent said COMPLETE, and after it <promise>${scanner.contradiction.slice(0, 200)}</promise>, which is no promise as it stands: COMPLETE counts. Look at its work before you use it.`,
+        })
       const isWaiting = ending === 'limit' || ending === 'overloaded' || ending === 'offline'
       const isCutOff = kind.speaks === 'lines' && ending === 'crash'
       const complaint = stderr.trim() || (isCutOff ? 'it ended in the middle of its turn' : '')

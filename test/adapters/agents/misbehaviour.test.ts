@@ -50,6 +50,16 @@ describe('any command as agent', () => {
     })
   })
 
+  it('P3: COMPLETE, then a tag that says another thing and does not count: COMPLETE, and one warning quotes it', async () => {
+    const command = `cat > /dev/null; echo '<promise>COMPLETE</promise>'; echo '<promise>BLOCKED: no key</promise>'; echo Bye.`
+    const { ended, signals } = await kit.work('command', { options: { command } })
+    expect(ended).toMatchObject({ promise: complete })
+    const warnings = signals.filter(({ type }) => type === 'warning')
+    expect(warnings).toEqual([
+      expect.objectContaining({ message: expect.stringContaining('<promise>BLOCKED: no key</promise>') }),
+    ])
+  })
+
   it('F11: of one that crashed without a complaint the last line comes first', async () => {
     const command = 'printf "I begin\\nno room left\\n"; exit 3'
     const { ended } = await kit.work('command', { options: { command } })
