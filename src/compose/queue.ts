@@ -29,6 +29,7 @@ import { waitingFields } from '../core/state-snapshot.ts'
 import { createQueue } from '../engine/queue.ts'
 import type { Queue, QueueReader } from '../engine/queue.ts'
 import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
+import { workedMs } from '../ui/vocabulary.ts'
 import { sayDone, sayRefused } from './control.ts'
 import { cagingOf } from './cage.ts'
 import { refuseMissingGates } from './gate-programs.ts'
@@ -333,6 +334,8 @@ async function entryReport(
     target: entry.target,
     attempt: state.phase === 'idle' || isBefore ? 0 : (state.current?.attempt ?? 0),
     started_at: state.phase === 'idle' || isBefore ? '' : state.startedAt,
+    worked_ms: workedMs({ iterations: state.iterations }),
+    ...(state.current !== undefined && { working_since: state.current.started }),
     ...(waits !== undefined && { waiting_for: waits }),
     ...(until !== undefined && { waiting_until: until }),
     ...(seen.hint !== '' && { hint: seen.hint }),

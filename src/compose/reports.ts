@@ -68,7 +68,9 @@ export async function reportOn(site: Site, run: KnownRun): Promise<StatusReport>
     return {
       ...(file?.change_id === run.change ? file : toStateFile(run.state)),
       alive: true,
-      ...(branch !== undefined && { where: { branch, ...(home !== undefined && { home, worktree }) } }),
+      ...(branch !== undefined && {
+        where: { branch, ...(home !== undefined && { home, worktree }), ...busyWith(run) },
+      }),
     }
   }
   return {
@@ -77,6 +79,19 @@ export async function reportOn(site: Site, run: KnownRun): Promise<StatusReport>
     ...(isDead(run) && { status: 'stopped' as const }),
     alive: false,
     ...(await deathIn(site, run)),
+  }
+}
+
+/** As its journal has it: the state file of a living loop is for other programs. */
+function busyWith({ state, recall }: KnownRun): Partial<NonNullable<StatusReport['where']>> {
+  const usage = state.current?.usage
+  const program = recall('loop.started').at(-1)?.agent_program
+  return {
+    phase: state.phase,
+    ...(program !== undefined && { agent_program: program }),
+    ...(usage !== undefined && {
+      used_now: { tokens: usage.input_tokens + usage.output_tokens, cost_usd: usage.cost_usd ?? 0 },
+    }),
   }
 }
 

@@ -6,6 +6,7 @@ import { askToSkip, hasNote, isPaused, leaveNote, setPaused } from '../adapters/
 import { inspectLock } from '../adapters/files/lock.ts'
 import { RalphError } from '../core/error.ts'
 import type { LoopEnd, LoopRequest, Said } from '../ui/app.ts'
+import { agentName } from '../ui/vocabulary.ts'
 import { chooseRun } from './choose.ts'
 import { isRunning, knownRun } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -76,7 +77,7 @@ export async function skipWait(site: Site, change: string | undefined): Promise<
   const run = await chooseRun(site, change, 'running')
   if (run === undefined || !isRunning(run))
     return { message: 'No loop is running here.', data: { skipped: false, change_id: run?.change ?? '' } }
-  const { change: name, paths, state } = run
+  const { change: name, paths, state, recall } = run
   const { waiting } = state
   if (waiting === undefined || waiting.for === 'pause') {
     const next = waiting === undefined ? undefined : `ralph resume ${name}`
@@ -85,7 +86,9 @@ export async function skipWait(site: Site, change: string | undefined): Promise<
   }
   askToSkip(paths.skip, waiting.untilMs)
   const isHeard = await comesTrue(run, site, () => !existsSync(paths.skip))
-  const after = state.pause ? `it is paused, ralph resume ${name} continues` : `${waiting.agent} is asked now`
+  const after = state.pause
+    ? `it is paused, ralph resume ${name} continues`
+    : `${agentName(waiting.agent, recall('loop.started').at(-1)?.agent_program)} is asked now`
   return {
     message: isHeard ? `${name} waits no longer: ${after}.` : `${name} does not answer.`,
     data: { skipped: isHeard, change_id: name },

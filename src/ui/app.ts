@@ -277,6 +277,9 @@ export interface QueueReport {
     readonly attempt: number
     /** Of its loop; empty before the first. */
     readonly started_at: string
+    /** What its attempts took, those before it was parked or stopped too, and since when the one under way runs. */
+    readonly worked_ms: number
+    readonly working_since?: string
     /** What its loop waits for now. */
     readonly waiting_for?: StateFile['waiting_for']
     readonly waiting_until?: string
@@ -467,6 +470,10 @@ interface Whereabouts {
   readonly is_plan_gone?: true
   /** Of a run that stopped for its user: the tasks, and the file and line of the box of each. */
   readonly yours?: readonly { readonly text: string; readonly at: string }[]
+  /** Of a loop that runs: what it is busy with, the program of the user's own that works, and what its turn has used so far. */
+  readonly phase?: string
+  readonly agent_program?: string
+  readonly used_now?: { readonly tokens: number; readonly cost_usd: number }
 }
 
 /** `alive`: the loop's process is there now, whatever the file says. */

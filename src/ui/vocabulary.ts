@@ -190,6 +190,34 @@ const inAscii: ReadonlyMap<string, string> = new Map([
 ])
 const beyondAscii = new RegExp(`[${[...inAscii.keys()].filter((key) => key > '~').join('')}]`, 'g')
 
+/** The time of agents and gates: what was between two starts, or a wait, is nobody's work. */
+export function workedMs(
+  {
+    iterations,
+    current,
+  }: {
+    readonly iterations: readonly { readonly started: string; readonly ended: string }[]
+    readonly current?: { readonly started: string } | undefined
+  },
+  nowMs = 0,
+): number {
+  return iterations.reduce(
+    (sum, { started, ended }) => sum + Date.parse(ended) - Date.parse(started),
+    current === undefined ? 0 : Math.max(0, nowMs - Date.parse(current.started)),
+  )
+}
+
+/** What a loop does around the agent's turn. */
+export const phaseWords: Readonly<Record<string, string>> = {
+  keeping: 'keeping the attempt',
+  gating: 'running the gates',
+  settling: 'ticking the boxes',
+  saving: 'saving',
+  reverting: 'undoing the attempt',
+  recording: 'recording it',
+  finishing: 'finishing',
+}
+
 /** `command` and `acp` are ralph's words for a program of the user's own. */
 export function agentName(agent: string, program = 'your own agent'): string {
   return agent === 'command' ? program : agent

@@ -1,7 +1,8 @@
 // What a run says of itself: that it saved, took away, left open or brought back just what it did.
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { goodAgent, program, ralph, scratch, start, tasksOf } from './harness.ts'
 import { onTerminal } from './on-terminal.ts'
 import type { Scratch } from './harness.ts'
 
@@ -178,4 +179,30 @@ test('where git knows no name of the user, start and doctor say who the author o
   const { stderr } = await loop(at, goodAgent)
   expect([known.stdout + known.stderr, stderr].map((said) => said.includes(words))).toEqual([false, true])
   expect(at.git('log', '-1', '--format=%an <%ae>', 'ralph/demo')).toBe('ralph <ralph@localhost>')
+})
+
+describe('a loop that runs', () => {
+  test('24: while its gates run, status names the agent, what it does now, and the time', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = at.script('agent.sh', `#!/bin/sh\n${goodAgent}\n`)
+    const look = `"${process.execPath}" "${program}" status demo > "${join(at.root, 'status.txt')}"`
+    expect((await loop(at, agent, '--verify', look)).code).toBe(0)
+    const said = readFileSync(join(at.root, 'status.txt'), 'utf8')
+    expect(said).toMatch(/attempt +#1, try 1, by agent\.sh, for/)
+    expect(said).toMatch(/doing +running the gates\n/)
+    expect(said).toMatch(/time +\d/)
+  })
+
+  test('25: what waits for its provider is called as everywhere else', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = at.script(
+      'agent.sh',
+      "#!/bin/sh\necho 'usage limit reached, try again in 3 hours' >&2\nexit 1\n",
+    )
+    const asked = ['loop', 'demo', '--agent-command', agent, '--limit-wait', '300']
+    const running = start(at, asked)
+    await running.seen((text) => text.includes('usage limit reached: agent.sh is asked again at'))
+    expect((await ralph(at, ['stop', 'demo'])).code).toBe(0)
+    await running.ended
+  })
 })

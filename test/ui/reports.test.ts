@@ -127,6 +127,18 @@ describe('status', () => {
     expect(out).toMatch(/next +ralph logs add-login -f {3}what the agent says\n$/)
   })
 
+  it('24: of a loop that runs: the time of all attempts, what it does now, the name of the agent, and what the turn has used', async () => {
+    const now = { tokens: 1_000, cost_usd: 0.25 }
+    const where = { branch: 'ralph/add-login', phase: 'gating', agent_program: 'agent.sh', used_now: now }
+    const current = status.current && { ...status.current, agent: 'command' }
+    const report: StatusReport = { ...status, ...(current && { current }), where }
+    const { out } = await ralph(['status'], answering({ status: () => Promise.resolve([report]) }))
+    expect(out).toMatch(/attempt +#3, try 2, by agent\.sh, for/)
+    expect(out).toMatch(/doing +running the gates\n/)
+    expect(out).toMatch(/time +\d+h \d+m\n/)
+    expect(out).toMatch(/tokens +13\.3k, \$0\.75/)
+  })
+
   it.each<[string, Partial<StatusReport>, string | RegExp]>([
     [
       'waits for a limit',

@@ -83,8 +83,10 @@ async function keepShowing(
   }
 }
 
+const ticking: ReadonlySet<string> = new Set(['last_activity', 'updated_at', 'used_now'])
+
 function withoutClock(key: string, value: unknown): unknown {
-  return key === 'last_activity' || key === 'updated_at' ? undefined : value
+  return ticking.has(key) ? undefined : value
 }
 
 /** Rows, not lines: a line takes several once the terminal was made narrower. */

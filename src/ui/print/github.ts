@@ -11,6 +11,7 @@ export function githubPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printe
   const plain = plainPrinter({ ...io, stdout: harmless(io.stdout), stderr: harmless(io.stderr) })
   const titles = new Map<string, string>()
   let isGrouped = false
+  let program: string | undefined
   const command = (name: string, data: string, title = ''): void => {
     plain.pause()
     const properties =
@@ -23,10 +24,14 @@ export function githubPrinter(io: Pick<Io, 'stdout' | 'stderr' | 'env'>): Printe
   }
   return {
     tell(event): void {
+      if (event.type === 'loop.started') program = event.agent_program
       if (event.type === 'story.started') titles.set(event.story_id, storyName(event.story_id, event.title))
       if (event.type === 'iteration.started') {
         endGroup()
-        command('group', `#${String(event.n)} ${nameOf(titles, event.story_id)}, ${agentName(event.agent)}`)
+        command(
+          'group',
+          `#${String(event.n)} ${nameOf(titles, event.story_id)}, ${agentName(event.agent, program)}`,
+        )
         isGrouped = true
       }
       // How it ended is seen without opening the group.

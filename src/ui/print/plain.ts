@@ -152,7 +152,7 @@ export function createLines(
       case 'login.limited':
         return entryLines({ indent: 2, text: limitedElsewhere(event) }, sheet)
       case 'waiting':
-        return waitingLines(event, sheet)
+        return waitingLines({ ...event, agent: agentName(event.agent, board.started?.agent_program) }, sheet)
       case 'note.added':
         return entryLines({ indent: 2, text: noteWords(event) }, sheet)
       case 'pause.requested':

@@ -43,7 +43,7 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
       meaning: isBusy && waiting !== undefined ? 'waiting' : meanings[state],
       stories: total === 0 ? '' : `${String(done)}/${String(total)}`,
       attempt: isBusy && entry.attempt > 0 ? String(entry.attempt) : '',
-      elapsed: isBusy && entry.started_at !== '' ? seconds(nowMs - Date.parse(entry.started_at)) : '',
+      elapsed: isBusy && entry.started_at !== '' ? seconds(busyMs(entry, nowMs)) : '',
       cost: entry.cost_usd === 0 ? '' : usd(entry.cost_usd),
       why: clean(
         [
@@ -59,6 +59,14 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
       hint: clean(entry.hint ?? ''),
     }
   })
+}
+
+/** The time parked or stopped is not in it. */
+function busyMs(
+  { worked_ms: worked, working_since: since }: QueueReport['entries'][number],
+  nowMs: number,
+): number {
+  return worked + (since === undefined ? 0 : nowMs - Date.parse(since))
 }
 
 function stateWord(state: EntryState): string {

@@ -6,7 +6,16 @@ import type { ParkedWork } from '../../core/report.ts'
 import type { LandedWork, StatusReport } from '../app.ts'
 import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
-import { inColourOf, mark, stateNow, statusName, symbolOf } from '../vocabulary.ts'
+import {
+  agentName,
+  inColourOf,
+  mark,
+  phaseWords,
+  stateNow,
+  statusName,
+  symbolOf,
+  workedMs,
+} from '../vocabulary.ts'
 import { factLines, type Fact, wordOnlyText } from './facts.ts'
 import { folded } from './layout.ts'
 import { isHeld, nextSteps, ownPlanOf, planOf } from './status-next.ts'
@@ -15,7 +24,7 @@ import type { Step } from './step-lines.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
-import { ago, clockTime, excerpt, oneLine, plural, since, tokenWord, usd } from './text.ts'
+import { ago, clockTime, duration, excerpt, oneLine, plural, since, tokenWord, usd } from './text.ts'
 import type { SpentTokens } from './text.ts'
 
 export interface StatusView {
@@ -41,6 +50,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
       'attempts',
       `${String(report.current_iteration)}${report.alive ? `, at most ${String(report.max_iterations)}` : ''}`,
     ],
+    ...timeFacts(report, nowMs),
     ['tokens', usedWord(report).replace('?', 'unknown') + costPart(report)],
     ['work', workWords(report)],
     ...refusedRows(report),
@@ -146,18 +156,30 @@ export function landedState({ target, commit, is_pulled: isPulled }: LandedWork)
   return [isPulled ? `landed on ${on} as ${commit.slice(0, 7)}` : `landed, not on your ${on} yet`, 'done']
 }
 
-function spentBy({ total_tokens: tokens, iterations }: StatusReport): SpentTokens {
+/** With what the turn that goes on has used, where its agent tells. */
+function spentBy({ total_tokens: before, iterations, where }: StatusReport): SpentTokens {
+  const tokens = before + (where?.used_now?.tokens ?? 0)
   return { tokens, tokens_estimated: iterations.some((iteration) => iteration.tokens_estimated) }
 }
 
 /** Before the first attempt has ended nothing is known. */
 function usedWord(report: StatusReport): string {
-  return report.iterations.length === 0 && report.total_tokens === 0 ? '-' : tokenWord(spentBy(report))
+  const spent = spentBy(report)
+  return report.iterations.length === 0 && spent.tokens === 0 ? '-' : tokenWord(spent)
 }
 
-function costPart({ cost_usd: cost, total_tokens: used }: StatusReport): string {
+function costPart({ cost_usd: before, total_tokens: used, where }: StatusReport): string {
+  const now = where?.used_now?.cost_usd ?? 0
+  const cost = now > 0 ? now + (before ?? 0) : before
   if (cost === undefined) return used > 0 ? ', unpriced' : ''
-  return used > 0 && cost > 0 ? `, ${usd(cost)}` : ''
+  return cost > 0 ? `, ${usd(cost)}` : ''
+}
+
+/** Of agents and gates, waits not counted. */
+function timeFacts(report: StatusReport, nowMs: number): readonly Fact[] {
+  if (report.iterations.length === 0 && report.current === undefined) return []
+  const ms = Math.floor(workedMs(report, nowMs) / 1000) * 1000
+  return [['time', ms === 0 ? '0 s' : duration(ms)]]
 }
 
 function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [string, string])[] {
@@ -168,10 +190,12 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
     facts.push(['story', storyName(current.story_id, story?.title ?? '')])
     facts.push([
       'attempt',
-      `#${String(current.n)}, try ${String(current.attempt)}${current.agent === 'command' ? '' : `, by ${oneLine(current.agent)}`}, for ${since(current.started, nowMs)}`,
+      `#${String(current.n)}, try ${String(current.attempt)}, by ${oneLine(agentName(current.agent, report.where?.agent_program))}, for ${since(current.started, nowMs)}`,
     ])
     facts.push(['last active', ago(current.last_activity, nowMs)])
   }
+  const doing = report.where?.phase === 'working' ? 'the agent works' : phaseWords[report.where?.phase ?? '']
+  if (doing !== undefined) facts.push(['doing', doing])
   if (report.waiting_for !== undefined) {
     const until = report.waiting_until === undefined ? '' : `, until ${clockTime(report.waiting_until)}`
     facts.push(['waits for', `${waits[report.waiting_for]}${until}`])

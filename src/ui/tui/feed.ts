@@ -76,7 +76,8 @@ export function fed(feed: Feed, events: readonly LoopEvent[]): Fed {
     attempts.set(n, made)
     return made
   }
-  for (const event of events) {
+  for (const each of events) {
+    const event = each.type === 'waiting' ? { ...each, agent: agentName(each.agent, program) } : each
     if (event.type === 'loop.started') {
       program = event.agent_program
       if (!event.resumed) {

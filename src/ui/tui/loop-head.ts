@@ -4,6 +4,7 @@ import { storyName } from '../print/describe.ts'
 import { clip, clockTime, duration, oneLine, plural, tokens, usd, widthOf } from '../print/text.ts'
 import {
   agentName,
+  phaseWords,
   countsOf,
   statusMeaning,
   stateNow,
@@ -146,7 +147,8 @@ export function doingLine(screen: LoopScreen, world: World, forecast: Line): Lin
   const { columns } = world.size
   const { state, life } = screen
   if (state === undefined || life === 'none') return []
-  if (life === 'running' && state.waiting !== undefined) return waitLine(state.waiting, state.pause, world)
+  if (life === 'running' && state.waiting !== undefined)
+    return waitLine(state.waiting, state.pause, screen.board.started?.agent_program, world)
   const { current, settings } = state
   const story = state.stories.find(({ id }) => id === (current?.storyId ?? state.storyId))
   const retries =
@@ -162,7 +164,7 @@ export function doingLine(screen: LoopScreen, world: World, forecast: Line): Lin
           : line(oneLine(harmless(agentName(current.agent, screen.board.started?.agent_program)))),
       worth: 2,
     },
-    { spans: line(phaseWords(screen)), worth: 5 },
+    { spans: line(phaseWords[state.phase] ?? ''), worth: 5 },
     {
       // On a narrow screen the line below says it.
       spans:
@@ -189,22 +191,10 @@ export function doingLine(screen: LoopScreen, world: World, forecast: Line): Lin
 }
 
 /** What it does while no agent works. */
-function phaseWords({ state }: LoopScreen): string {
-  const words: Readonly<Record<string, string>> = {
-    keeping: 'keeping the attempt',
-    gating: 'running the gates',
-    settling: 'ticking the boxes',
-    saving: 'saving',
-    reverting: 'undoing the attempt',
-    recording: 'recording it',
-    finishing: 'finishing',
-  }
-  return words[state?.phase ?? ''] ?? ''
-}
-
 function waitLine(
   waiting: NonNullable<NonNullable<LoopScreen['state']>['waiting']>,
   isPaused: boolean,
+  program: string | undefined,
   { size, nowMs }: World,
 ): Line {
   const sign = ` ${symbolOf('waiting')} `
@@ -215,7 +205,9 @@ function waitLine(
     )
   const at = waiting.until === undefined ? '' : `, at ${clockTime(waiting.until).slice(0, 5)}`
   const again = `in ${left(waiting.untilMs - nowMs)}`
-  const then = isPaused ? `over ${again}` : `${oneLine(waiting.agent)} is asked again ${again}`
+  const then = isPaused
+    ? `over ${again}`
+    : `${oneLine(agentName(waiting.agent, program))} is asked again ${again}`
   const words = `${waitWords[waiting.for]}: ${then}`
   const keys = isPaused ? 'paused, p continues' : 's asks now'
   const forms = [`${sign}${words}${at} · ${keys}`, `${sign}${words}${at}`, `${sign}${words}`]

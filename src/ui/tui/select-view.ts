@@ -1,13 +1,11 @@
 // The first screen as it is drawn: a row for each change, and the keys.
 import { keepsWork } from '../../core/report.ts'
-import type { StatusReport } from '../app.ts'
 import { clip, duration, oneLine, plural, since, usd, widthOf } from '../print/text.ts'
-import { verdictName } from '../vocabulary.ts'
+import { verdictName, workedMs } from '../vocabulary.ts'
 import { editorLine, typedText } from './editor.ts'
 import { bar, keyLine, sign, spinner, styleFor, viewOf } from './frame.ts'
 import type { KeyHint, View } from './frame.ts'
 import type { World } from './inputs.ts'
-import { sinceMs } from './loop-model.ts'
 import { chosen, shownRows } from './select.ts'
 import type { SelectRow, SelectScreen } from './select.ts'
 import { bold, cellsOf, clipLine, dim, fitLine, harmless, line, sides, span } from './spans.ts'
@@ -134,14 +132,6 @@ function whenWords(row: SelectRow, nowMs: number): string {
     parts.push(`edited ${roughly(since(row.editedAt, nowMs))} ago`)
   if (row.problem !== '') parts.push(clip(oneLine(harmless(row.problem)), 60))
   return parts.join('   ')
-}
-
-/** The time of agents and gates, as on the loop's own screen. */
-function workedMs({ iterations, current }: StatusReport, nowMs: number): number {
-  return iterations.reduce(
-    (sum, { started, ended }) => sum + sinceMs(ended) - sinceMs(started),
-    current === undefined ? 0 : nowMs - sinceMs(current.started),
-  )
 }
 
 /** 3m 05s is 3 min, 26h 10m is 1 day. */

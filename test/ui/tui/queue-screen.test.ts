@@ -22,11 +22,18 @@ const row = (change: string, more: Partial<Row>): Row => ({
   landed: '',
   attempt: 0,
   started_at: '',
+  worked_ms: 0,
   ...more,
 })
 
 const hash = '1a2b3c4d5e6f7a8b9c0d1a2b3c4d5e6f7a8b9c0d'
-const ran = { stories_total: 3, started_at: '2026-02-09T13:55:16+01:00' }
+const ran = {
+  stories_total: 3,
+  started_at: '2026-02-09T12:00:00+01:00',
+  worked_ms: 240_000,
+  // The time between is not its own: it was parked.
+  working_since: '2026-02-09T13:59:16+01:00',
+}
 const report: QueueReport = {
   target: 'main',
   target_commit: hash,
