@@ -12,7 +12,7 @@ import { lineSplitter } from '../adapters/process/lines.ts'
 import { claimWords } from '../core/claim-words.ts'
 import { RalphError } from '../core/error.ts'
 import type { LogRequest } from '../ui/app.ts'
-import { requireRun } from './choose.ts'
+import { chooseRun, requireRun } from './choose.ts'
 import { isRunning, knowing } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -32,7 +32,9 @@ const followMs = 200
 
 /** With `follow` it goes on to the next iteration, until the loop has ended. */
 export async function writeLogs(site: Site, request: LogRequest): Promise<void> {
-  let run = await requireRun(site, request.change)
+  const begun = await whenBegun(site, request)
+  if (begun === undefined) return
+  let run = begun
   if (request.isOfGates === true) return writeGateLog(run, request)
   const first = logsOf(run).find((candidate) => candidate.n === (request.iteration ?? logsOf(run).at(-1)?.n))
   if (first === undefined) {
@@ -73,6 +75,18 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   reader.end()
   conclude(run, log, request)
   await close()
+}
+
+/** Undefined: nobody reads any more. */
+async function whenBegun(site: Site, { change, waits, stop }: LogRequest): Promise<KnownRun | undefined> {
+  for (let isTold = false; waits !== undefined; isTold = true) {
+    const run = await chooseRun(site, change, 'any')
+    if (run !== undefined && (logsOf(run).length > 0 || !isRunning(run))) return run
+    if (!isTold) waits()
+    await delay(followMs, undefined, { signal: stop }).catch(() => undefined)
+    if (stop.aborted) return undefined
+  }
+  return requireRun(site, change)
 }
 
 function conclude({ change, state }: KnownRun, { n }: Log, { ended, stop }: LogRequest): void {

@@ -603,6 +603,8 @@ export interface LogRequest {
   /** What the gates printed, instead of the agent. */
   readonly isOfGates?: boolean
   readonly follow: boolean
+  /** Called where no attempt has begun yet, and then one is waited for; absent: that is an error. */
+  readonly waits?: () => void
   /** Before what was said in it. */
   readonly began?: (attempt: LoggedAttempt) => void
   /** After it, once it has ended: what came of it. */

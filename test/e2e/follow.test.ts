@@ -8,6 +8,7 @@ import type { Cursor } from '../../src/core/cursor.ts'
 import { publicEventTypes } from '../../src/core/public-events.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
 import type { Told } from '../../src/ports.ts'
+import { onTerminal } from './on-terminal.ts'
 import { eventsOf, ralph, scratch, start, tasksOf } from './harness.ts'
 import type { Scratch } from './harness.ts'
 
@@ -109,4 +110,17 @@ test('another process hears the same events as --json prints, talk too, while th
   expect(publicOf(both.slice(0, border))).toEqual(publicOf(later))
   expect(publicOf(both.slice(border))).toEqual(eventsOf(fresh))
   expect(at.git('status', '--porcelain', '--ignored').includes('talk')).toBe(false)
+})
+
+test('23: logs -f on a terminal waits for the first loop to begin; in a pipe there is nothing to wait for', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  expect(await ralph(at, ['logs', 'demo', '-f'])).toMatchObject({ code: 2 })
+  const logs = onTerminal(at, ['logs', 'demo', '-f'])
+  await logs.until((raw) => raw.includes('waiting for it'))
+  writeFileSync(join(at.root, 'go'), '')
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', talker(at)])).code).toBe(0)
+  expect((await logs.exited).exitCode).toBe(0)
+  expect(logs.raw()).toContain('story 1 ends')
+  const wrong = await onTerminal(at, ['logs', 'dmeo', '-f']).exited
+  expect(wrong.exitCode).not.toBe(0)
 })

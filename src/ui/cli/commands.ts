@@ -6,6 +6,7 @@ import { optionGroups } from '../../config/option.ts'
 import { RalphError } from '../../core/error.ts'
 import type { SettingEntry } from '../../config/load.ts'
 import type { LoggedAttempt, LogRequest, Said } from '../app.ts'
+import { isTerminal } from '../io.ts'
 import { acceptConfig, addLoopOptions, aloneFlag, asLoop, attendedFlag } from './loop-options.ts'
 import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
@@ -409,7 +410,10 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
               ? { iteration, follow }
               : { iteration: gate === true ? iteration : gate, follow: false, isOfGates: true }
           const ended: LogRequest['ended'] = (...attempt) => head(logFoot(attempt, io))
-          await observe.logs({ change, ...asked, began, ended, write, stop: readerGone })
+          // Whoever opens a second terminal first waits for the loop; a script would wait for ever.
+          const waits = (): void => head(['No attempt has begun yet: waiting for it (Ctrl-C ends).'])
+          const early = follow && iteration === undefined && isTerminal(io.stdout) ? { waits } : {}
+          await observe.logs({ change, ...asked, ...early, began, ended, write, stop: readerGone })
           end()
         },
       }),
