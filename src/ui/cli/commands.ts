@@ -6,7 +6,6 @@ import { optionGroups } from '../../config/option.ts'
 import { RalphError } from '../../core/error.ts'
 import type { SettingEntry } from '../../config/load.ts'
 import type { LoggedAttempt, LogRequest, Said } from '../app.ts'
-import { isTerminal } from '../io.ts'
 import { acceptConfig, addLoopOptions, aloneFlag, asLoop, attendedFlag } from './loop-options.ts'
 import { act, report, row } from './row.ts'
 import type { Row } from './row.ts'
@@ -402,6 +401,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const iteration = options.iteration ?? (n === undefined ? undefined : iterationNumber(n))
           const { observe } = await app()
           const { logFoot, logHead, logWriter } = await import('../print/log.ts')
+          const { isTerminal } = await import('../io.ts')
           // What a gate printed may be set in columns.
           const { write, head, end } = logWriter(io.stdout, { json, raw, isWrapped: gate === undefined })
           const began = (attempt: LoggedAttempt): void => head(logHead(attempt, io))

@@ -83,6 +83,8 @@ export function gateLines(
   sheet: Sheet,
   /** The attempt that failed with the very same lines. */
   sameAs?: number,
+  /** What shows all that it printed. */
+  all = unbroken(`ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`),
 ): readonly string[] {
   const { paint } = sheet
   const hasPassed = event.outcome === 'passed'
@@ -105,8 +107,7 @@ export function gateLines(
   )
   if (hasPassed && event.ran_no_tests) return head.map((line) => line.replace(noTests, paint.yellow))
   if (hasPassed || event.outcome === 'stopped') return head
-  if (sameAs === undefined) return [...head, ...failureLines(event, sheet)]
-  const all = unbroken(`ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`)
+  if (sameAs === undefined) return [...head, ...failureLines(event, sheet, all)]
   const text = `the same failure as in #${String(sameAs)}: ${all}`
   return [...head, ...entryLines({ indent: 6, text, style: paint.dim }, sheet)]
 }
@@ -136,7 +137,7 @@ export function failureText(event: Of<'gate.ended'>): string {
   return [event.command, what, ...lines].join('\n')
 }
 
-function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] {
+function failureLines(event: Of<'gate.ended'>, sheet: Sheet, all: string): readonly string[] {
   const { paint } = sheet
   const { what, lines } = tellingLines(event, mostOutput)
   const total =
@@ -145,7 +146,6 @@ function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] 
     entryLines({ indent, text: clip(oneLine(text), 400), style: paint.dim }, sheet)
   const head = what === undefined ? [] : entryLines({ indent: 6, text: oneLine(what) }, sheet)
   const more = total - lines.length - (what === undefined ? 0 : 1)
-  const all = `ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`
   return [
     ...head,
     // The message, below the name of the test, is what one looks for.
@@ -155,10 +155,7 @@ function failureLines(event: Of<'gate.ended'>, sheet: Sheet): readonly string[] 
         : dimmed(line, what === undefined ? 6 : 8),
     ),
     ...(more > 0
-      ? entryLines(
-          { indent: 6, text: `${plural(more, 'more line')}: ${unbroken(all)}`, style: paint.dim },
-          sheet,
-        )
+      ? entryLines({ indent: 6, text: `${plural(more, 'more line')}: ${all}`, style: paint.dim }, sheet)
       : []),
   ]
 }

@@ -19,20 +19,26 @@ interface Page {
   readonly width: number
   /** Paths are shown as they are in it. */
   readonly worktree: string
+  /** The attempt that the Gates tab shows whole. */
+  readonly gated?: number | undefined
 }
 
 /** Laid out once for each width: most of what is shown was there before. */
-const laid = new WeakMap<Entry, { readonly width: number; readonly lines: readonly Line[] }>()
+const laid = new WeakMap<
+  Entry,
+  { readonly width: number; readonly isGated: boolean; readonly lines: readonly Line[] }
+>()
 
 export function entryLines(entry: Entry, page: Page): readonly Line[] {
   const known = laid.get(entry)
-  if (known !== undefined && known.width === page.width) return known.lines
-  const lines = layOut(entry, page)
-  laid.set(entry, { width: page.width, lines })
+  const isGated = entry.kind === 'gate' && entry.gate.n === page.gated
+  if (known?.width === page.width && known.isGated === isGated) return known.lines
+  const lines = layOut(entry, page, isGated)
+  laid.set(entry, { width: page.width, isGated, lines })
   return lines
 }
 
-function layOut(entry: Entry, { width, worktree }: Page): readonly Line[] {
+function layOut(entry: Entry, { width, worktree }: Page, isGated: boolean): readonly Line[] {
   // The printers leave the last column free.
   const sheet = { paint, columns: width + 1 }
   switch (entry.kind) {
@@ -43,7 +49,7 @@ function layOut(entry: Entry, { width, worktree }: Page): readonly Line[] {
       return [line(clip(`  ${oneLine(harmless(entry.name))} ${input}`.trimEnd(), width), dim)]
     }
     case 'gate':
-      return gateLines(entry.gate, sheet).map(fromPainted)
+      return gateLines(entry.gate, sheet, undefined, isGated ? 'key 4' : undefined).map(fromPainted)
     case 'baseline':
       return baselineLines(entry.baseline, sheet).map(fromPainted)
     case 'claim':

@@ -101,7 +101,8 @@ export function readingOf(screen: LoopScreen, world: World): Reading {
 function agentLines(screen: LoopScreen, world: World, width: number, least = Infinity): readonly Line[] {
   const { worktree = '' } = screen.board.started ?? {}
   const attempts = attemptsOf(screen)
-  const loose = screen.feed.loose.flatMap((entry) => entryLines(entry, { width, worktree }))
+  const page = { width, worktree, gated: gatedAttempt(screen)?.n }
+  const loose = screen.feed.loose.flatMap((entry) => entryLines(entry, page))
   if (attempts.length === 0) return [...loose, line(emptyWords(screen), dim)]
   const current = screen.state?.current?.n
   const isWorking = screen.life === 'running' && screen.state?.phase === 'working'
@@ -117,7 +118,7 @@ function agentLines(screen: LoopScreen, world: World, width: number, least = Inf
       screen.life === 'running' && screen.state?.phase === 'gating' && attempt.n === current
         ? attempt.gates.find(({ ended }) => ended === undefined)
         : undefined
-    const said = attemptLines(attempt, { width, worktree }, { live, least: left })
+    const said = attemptLines(attempt, page, { live, least: left })
     const lines = gate === undefined ? said : [...said, runningGateLine(gate, world, width, '  ')]
     parts.unshift(at === 0 ? lines : [[], ...lines])
     left -= lines.length + 1
@@ -146,7 +147,8 @@ function lastSign({ entries, started }: Attempt): number {
 
 function emptyWords(screen: LoopScreen): string {
   if (screen.life === 'joining') return 'Reading what happened so far…'
-  if (screen.life === 'none') return `Nothing has run for ${oneLine(screen.change)} yet.`
+  if (screen.life === 'none')
+    return `Nothing has run for ${oneLine(screen.change)} yet; what its loop does is shown here.`
   const story = screen.state?.stories.find(({ id }) => id === lookedAt(screen))
   if (story?.status === 'done') return 'This story was done before this run.'
   if (story?.status === 'human') return 'This story is yours: its tasks are for a person.'

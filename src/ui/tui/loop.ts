@@ -166,6 +166,11 @@ export function typedLoop(screen: LoopScreen, key: Key, world: World): Step<Loop
   if (key.name === 'tab' || key.name === 'back_tab') return turned(screen, key.name === 'tab' ? 1 : -1)
   if (key.name === 'left' || key.name === 'right') return walked(screen, key.name === 'right' ? 1 : -1)
   const pager = scrolled(screen.pagers[screen.tab], key, () => loopExtent(screen, world))
+  if (pager !== undefined && isLetter(key, 'G') && isRunning(screen) && screen.storyId !== undefined) {
+    const { top } = screen.pagers[screen.tab]
+    // It is at the end already.
+    if (top === undefined || top === pager.top) return quiet(atWorked(screen))
+  }
   if (pager !== undefined) return quiet({ ...screen, pagers: { ...screen.pagers, [screen.tab]: pager } })
   return key.name === 'text' ? typedLetter(screen, key.text, world) : undefined
 }
@@ -215,8 +220,12 @@ function walked(screen: LoopScreen, by: number): Step<LoopScreen> {
   const next = stories[Math.max(0, Math.min(stories.length - 1, at + by))]?.id
   if (next === undefined) return quiet(screen)
   const worked = lookedAt({ state: screen.state, storyId: undefined })
+  return quiet({ ...atWorked(screen), storyId: next === worked ? undefined : next })
+}
+
+function atWorked(screen: LoopScreen): LoopScreen {
   const pagers = { ...screen.pagers, Agent: atEnd, Diff: atStart, Gates: atEnd }
-  return quiet({ ...atAnother(screen), storyId: next === worked ? undefined : next, pagers })
+  return { ...atAnother(screen), storyId: undefined, pagers }
 }
 
 function isLetter(key: Key, letter: string): boolean {

@@ -56,9 +56,9 @@ export function chosenEntry({ report, at }: QueueScreen): Row | undefined {
   return entries.find(({ change }) => change === at) ?? entries[0]
 }
 
-/** There is a run to look at. */
-export function hasLoop({ started_at: started }: Row): boolean {
-  return started !== ''
+/** There is a run to look at, or one that begins. */
+export function hasLoop({ started_at: started, state }: Row): boolean {
+  return started !== '' || state === 'running'
 }
 
 export function typedQueue(

@@ -132,6 +132,10 @@ describe('reading', () => {
     expect(player.text()).toContain('✓ saved 1a2b3c4')
     player.type('\u001B[C')
     expect(player.model.loop?.storyId).toBeUndefined()
+    // 26: from two stories away in one key.
+    expect(player.type('\u001B[D\u001B[D').model.loop?.storyId).toBe('1')
+    expect(player.type('G').model.loop?.storyId).toBeUndefined()
+    expect(player.text()).not.toContain('› ✓')
   })
 
   test('/ finds, Enter closes the field, n and N and Enter go on, other keys are keys again, Esc ends it', () => {

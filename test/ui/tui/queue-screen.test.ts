@@ -140,6 +140,17 @@ describe('the queue on its screen', () => {
     expect(player.text()).not.toContain('enter')
   })
 
+  test('26: Enter on a change whose loop has just begun joins it, and waits for its first word', () => {
+    const loaded = {
+      what: 'queue',
+      report: { ...report, entries: [row('add-login', { state: 'running' })] },
+    } as const
+    const player = new Player({ at: 'queue' }).hear({ type: 'loaded', loaded })
+    player.asked()
+    expect(player.type('\r').asked()).toEqual([{ do: 'follow', change: 'add-login' }])
+    expect(player.model.at).toBe('loop')
+  })
+
   test('q stops the ralph up of this process as Ctrl-C would; one that is only looked at goes on', () => {
     const player = own()
     player.asked()
