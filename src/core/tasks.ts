@@ -64,17 +64,17 @@ function readPlan(files: readonly TasksFile[]): ReadPlan {
     }
   }
   const ids = storyIds(stories)
+  const isShared = (one: FileStory): boolean =>
+    one.number !== '' && stories.some((other) => other !== one && other.number === one.number)
   const read = stories.map((story, index) => {
     const id = ids[index]
     const folder = files.length > 1 ? folderOf(story.file) : ''
-    // Beside an ordinal the heading keeps its own number, or `3. C` would be shown as story 2 without a trace of the 3.
-    const title = id === undefined ? withoutDoneMark(story.group.heading) : story.title
-    return readStory(
-      story.file,
-      story.group,
-      id ?? String(index + 1),
-      folder + (title === '' ? 'All tasks' : title),
-    )
+    const ordinal = String(index + 1)
+    // Beside an ordinal the heading keeps its own number, or `3. C` would be shown as story 2 without a trace of the 3; one that
+    // several have says nothing.
+    const isNamed = id !== undefined || story.number === ordinal || isShared(story)
+    const title = isNamed ? story.title : withoutDoneMark(story.group.heading)
+    return readStory(story.file, story.group, id ?? ordinal, folder + (title === '' ? 'All tasks' : title))
   })
   const boxes = read.flatMap((each) => each.boxes)
   const named = read.map((each) => each.story)

@@ -19,7 +19,7 @@ describe('stories', () => {
     ['checkbox-tree.md', ['1 Exception type: 1 1.1 1.2', '2 Wire service: 2 2.1']],
     ['chinese.md', ['1 实施清单: 1#1 1#2', '2 自测步骤（手工）: 2#1']],
     ['crlf-bom-nofinalnewline.md', ['1 A: 1.1 1.2', '2 B: 2.1']],
-    ['duplicate-numbers.md', ['1 1. A: 1.1 1.1', '2 1. B: 1.1', '3 3. C: 2.1']],
+    ['duplicate-numbers.md', ['1 A: 1.1 1.1', '2 B: 1.1', '3 C: 2.1']],
     ['fence-and-comment.md', ['1 A: 1.1 9.9 8.8 1.2', '2 B: 2.1']],
     ['flat-h1.md', ['1 Tasks: 1#1 1#2 1#3']],
     ['h2-wrapper-plus-loose.md', ['1 Tasks: 1#1', '2 1. First: 1.1', '3 2. Second: 2.1']],

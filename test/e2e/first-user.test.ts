@@ -721,3 +721,12 @@ test('39: attach of a name that there is not complains of the name, also where t
   await loop(at, goodAgent)
   expect((await ralph(at, ['attach', 'demo'])).stderr).toContain('needs a terminal')
 })
+
+test('39: a name that no change has: the others are named; how a new one begins only where there are none', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const wrong = await ralph(at, ['show', 'nope'])
+  expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('There are: demo.') as string])
+  expect(wrong.stderr).not.toContain('mkdir')
+  rmSync(join(at.repo, 'openspec/changes/demo'), { recursive: true })
+  expect((await ralph(at, ['show', 'nope'])).stderr).toContain('mkdir -p')
+})

@@ -211,8 +211,8 @@ function notFound(
       archive,
       close === undefined ? '' : `Did you mean ${close}?`,
       known,
-      // Where nothing looks like it, perhaps it is to be a new one.
-      name === '' || close !== undefined || old !== undefined
+      // Where there are others, it is more often one of them than a new one.
+      name === '' || names.length > 0 || old !== undefined
         ? ''
         : `A new one begins with its folder: mkdir -p ${join(where, name)}`,
     ]
