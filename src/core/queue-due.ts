@@ -179,7 +179,7 @@ function resolveSteps(state: QueueState, entry: Entry, all: QueueFacts): readonl
     change,
     facts.loop === 'ended' ? forOf(facts.exitCode) : 'failed',
     `${bothChanged(conflict.paths)}; ${facts.loop === 'ended' ? endWords(facts) : 'its loop was killed'}`,
-    `To let an agent try again: ralph queue retry ${change}. To do it yourself: ${byHand(change, conflict.paths, facts.folder)}`,
+    `To let an agent try again: ralph queue retry ${change}. To do it yourself:\n${byHand(change, conflict.paths, facts.folder)}`,
   )
   return [{ do: 'tell', event: { ...event, cost_usd: facts.costUsd } }]
 }
@@ -219,14 +219,16 @@ export function byHand(
 ): string {
   const files = `${paths.join(', ') || 'what is wrong'} in ${folder ?? `a checkout of ralph/${change}`}`
   return [
-    `Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'}${isWhole ? ' (or leave it, if it is right as it is)' : ''}. Then type these lines; git grep shows the markers that are left, there must be none:`,
-    ...(folder === undefined ? [] : [`cd ${folder}`]),
-    'git grep -n "^<<<<<<<"',
+    `1. Edit ${files} so that both changes are in ${paths.length > 1 ? 'them' : 'it'}${isWhole ? ' (or leave it, if it is right as it is)' : ''}.`,
+    '2. Look for markers that are left; there must be none:',
+    ...(folder === undefined ? [] : [`  cd ${folder}`]),
+    '  git grep -n "^<<<<<<<"',
+    '3. Commit it, and give it back to the queue:',
     // Whatever else is changed there is not of the merge; `git add` refuses all of them where one is deleted already.
-    `git update-index --add --remove -- ${paths.map(shellWord).join(' ')} &&`,
-    'git commit --allow-empty -m "Both sides"',
-    again,
-  ].join('\n  ')
+    `  git update-index --add --remove -- ${paths.map(shellWord).join(' ')} &&`,
+    '  git commit --allow-empty -m "Both sides"',
+    `  ${again}`,
+  ].join('\n')
 }
 
 function isDone({ loop, exitCode }: LoopFacts): boolean {

@@ -181,11 +181,13 @@ echo "of d" > shared.txt\n`,
     ]) {
       const { code, stderr } = await ralph(at, words)
       expect([words, code, typedIn(stderr, again)]).toEqual([words, 2, [...typed, again]])
-      expect(stderr).toContain(`Edit shared.txt in ${tree} so that both changes are in it`)
+      expect(stderr).toContain(`1. Edit shared.txt in ${tree} so that both changes are in it`)
       expect(stderr).not.toContain('..')
     }
     const status = (await ralph(at, ['status', 'd'])).stdout
     expect(status).toMatch(/! parked/)
+    // 10: the steps have numbers, each on a line of its own, with what is typed below it.
+    expect(status).toMatch(/do +1\. Edit [^]*\n +2\. Look for markers[^]*\n +cd [^]*\n +3\. Commit it/)
     expect(typedIn(status, again)).toEqual([...typed, again])
     for (const words of [
       ['report', 'd'],
@@ -215,7 +217,7 @@ echo "of d" > shared.txt\n`,
     3,
     {
       type: 'entry.parked',
-      hint: expect.stringContaining(`${typed.join('\n  ')}\n  ralph queue retry d`) as string,
+      hint: expect.stringMatching(/^1\. Edit .*\n2\. .*\n {2}cd [^]*\n {2}ralph queue retry d$/) as string,
     },
   ])
   expect([at.read('../home/asked'), at.git('for-each-ref')]).toEqual([asked, refs])

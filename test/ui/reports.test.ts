@@ -53,7 +53,7 @@ describe('why', () => {
         ],
         parked: { why: 'no', hint: `Look:\n  git -C ${'long/'.repeat(40)} grep -n x\n  ralph queue retry x` },
       },
-      /1 of 1 story done;[^]*^ +next +git -C (?:long\/){40} grep -n x\n +ralph queue retry x$/m,
+      /1 of 1 story done;[^]*^ +git -C (?:long\/){40} grep -n x\n +ralph queue retry x$/m,
     ],
     ['lost its branch', { alive: false, status: 'stuck', where: gone }, /; the work was on ralph\/add-login/],
   ])('of a loop that %s is a sentence', async (_name, more, words) => {

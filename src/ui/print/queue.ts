@@ -224,11 +224,9 @@ export function queueText(report: QueueReport, sheet: Sheet, now: number, isPull
   const isBeside = width - left >= leastRoom
   const indented = (text: string, style = (each: string) => each): readonly string[] =>
     text === '' ? [] : wrapWords(text, width - 4).map((line) => `    ${style(line)}`)
-  // What is to be typed after the first line is copied whole, so it is on a line of its own.
-  const hinted = (text: string): readonly string[] => {
-    const [first = '', ...typed] = text.split('\n')
-    return [...indented(first, paint.dim), ...typed.map((line) => `    ${line}`)]
-  }
+  // What is to be typed is indented, and copied whole: it is on a line of its own.
+  const hinted = (text: string): readonly string[] =>
+    text.split('\n').flatMap((line) => (line.startsWith(' ') ? [`    ${line}`] : indented(line, paint.dim)))
   const lines = rows.flatMap((row) => {
     const [first = '', ...more] = isBeside ? wrapWords(row.why, width - left) : []
     const cells = `${mark(row.meaning, paint)} ${cellsOf(row, widths)}  ${first}`.trimEnd()

@@ -24,7 +24,7 @@ import type { Step } from './step-lines.ts'
 import { goneLines } from './summary.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
-import { ago, clockTime, duration, excerpt, oneLine, plural, since, tokenWord, usd } from './text.ts'
+import { ago, clean, clockTime, duration, excerpt, oneLine, plural, since, tokenWord, usd } from './text.ts'
 import type { SpentTokens } from './text.ts'
 
 export interface StatusView {
@@ -228,14 +228,15 @@ function lastFacts(report: StatusReport): readonly Fact[] {
 }
 
 export function parkedRows({ why, hint }: ParkedWork): readonly Fact[] {
-  const [how = '', ...typed] = hint.split('\n').map((line) => oneLine(line).trim())
+  const [how = '', ...steps] = hint.split('\n').map(clean)
   const [, what = how, command] = /^([^:]+): (ralph [^;:]+)$/.exec(how) ?? []
   return [
     ['parked', oneLine(why)],
     ...(command === undefined
-      ? [['do', how] as const]
+      ? [['do', oneLine(how)] as const]
       : [['next', `${command}   ${what.charAt(0).toLowerCase()}${what.slice(1)}`] as const]),
-    ...typed.map((line, at): Fact => [at === 0 ? 'next' : '', line, true]),
+    // What is indented is typed.
+    ...steps.map((line): Fact => (line.startsWith(' ') ? ['', ` ${line}`, true] : ['', line])),
   ]
 }
 
