@@ -95,8 +95,20 @@ export function stateOf({ tree, stirred, made = [], lost }: TreeState): {
   }
 }
 
+/** One line for all that is simply as before; one that says how to get a person's bytes stays whole. */
+function inOneLine(sentences: readonly string[]): readonly string[] {
+  const end = /; (?:put back|unticked|ticked again|taken out)$/
+  const plain = sentences.filter((sentence) => end.test(sentence))
+  if (plain.length < 2) return sentences
+  const all = plain.map((sentence) => sentence.replace(end, '')).join('; ')
+  return [
+    `put back what is outside of the story: ${all}`,
+    ...sentences.filter((each) => !plain.includes(each)),
+  ]
+}
+
 export async function tellJudged(judged: Awaited<ReturnType<WatchedPlan>>, { tell }: Context): Promise<void> {
-  await warnEach(tell, 'put_back', judged.putBack)
+  await warnEach(tell, 'put_back', inOneLine(judged.putBack))
   await warnEach(tell, 'plan_added', judged.added ?? [])
   if (judged.lost !== undefined) await tell({ type: 'warning', code: 'plan_lost', message: judged.lost })
 }

@@ -121,6 +121,11 @@ ${complete}`,
     expect(warnings(end, 'put_back').join('\n')).toMatch(
       /2\.1[^]*another story[^]*2\.2[^]*another story[^]*proposal\.md[^]*specs\/csv\/spec\.md[^]*specs\/new/,
     )
+    // 17: what is simply as before is one line; what names a command for somebody's bytes is one of its own.
+    const told = warnings(end, 'put_back')
+    expect(told.filter((line) => /; (put back|unticked)$/.test(line))).toEqual([])
+    expect(told[0]).toMatch(/^put back what is outside of the story: .*2\.1.*; .*2\.2/)
+    expect(told.filter((line) => line.includes('If it was you: ')).length).toBeGreaterThan(1)
     expect(seen(at, 'plan', 2)).toBe(tasksOf(2).replaceAll(/\[ \] 1/g, '[x] 1'))
     expect(at.read('openspec/changes/demo/proposal.md')).toBe(proposal)
     expect(at.read('openspec/changes/demo/specs/csv/spec.md')).toContain('SHALL write rows')
