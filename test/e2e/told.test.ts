@@ -333,6 +333,17 @@ describe('what happened', () => {
     expect(at.git('ls-tree', '-r', '--name-only', 'ralph/demo')).toContain('story-1.txt')
   })
 
+  test('F29: a run in a work tree that saved nothing, while main moved on: its branch and main each have a sentence that is true', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const how = ['--agent-command', failing, '--max-retries', '0']
+    await ralph(at, ['loop', 'demo', '--worktree', ...how])
+    at.git('commit', '-q', '--allow-empty', '-m', 'of the user')
+    const { stdout } = await ralph(at, ['resume', 'demo', ...how])
+    expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+      /No story of this run is done yet: ralph\/demo \(in the work tree \S+\) is as it began; main has moved since the loop began \(\w+ → \w+\)\. This loop has not changed main\./,
+    )
+  })
+
   test("B9, F11: finish of a run that saved nothing says so, in sentences; what is the user's own is back", async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.write('mine.txt', 'mine\n')

@@ -241,8 +241,8 @@ function whereWords(ending: Ending): readonly string[] {
     ...where.slice(0, 1).map((line) => {
       const said = isNothingKept(complete)
         ? line.replace(
-            /^The work is on (\S+)( \(.*?\))?\.(?=$| )/,
-            'No story of this run is done yet: $1$2 is as it began.',
+            /^The work is on (\S+)( \(.*?\))?(?=\.(?:$| )|; )/,
+            'No story of this run is done yet: $1$2 is as it began',
           )
         : line
       // What others have done to it meanwhile nobody knows here.
