@@ -8,11 +8,12 @@ export function dueBaseline({
   failure,
   current,
   baselines,
+  settings,
 }: IterationState): { readonly gate: string; readonly reason: string } | undefined {
   const { gate, storyId } = failure ?? {}
-  return gate !== undefined && storyId === current.storyId && baselines[gate.gate] === undefined
-    ? gate
-    : undefined
+  if (gate === undefined || storyId !== current.storyId || baselines[gate.gate] !== undefined) return undefined
+  // A resume may have named others.
+  return gatesOf(settings, storyId).includes(gate.gate) ? gate : undefined
 }
 
 /** Times differ from run to run. */

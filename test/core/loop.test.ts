@@ -292,6 +292,15 @@ describe('rules of the loop', () => {
     expect(run.state.outcome?.hint).toBe('To try again: ralph resume demo')
   })
 
+  test('F1: a gate that a resume has put another in the place of is not run for that', () => {
+    const { state } = play({ settings: { ...gated, max_retries: 0 }, tasks: [1], deeds: [red] })
+    expect(state.failure?.gate?.gate).toBe('npm test')
+    const goOn = (gates: string[]) =>
+      runAgents(play({ settings: { ...settings, gates }, tasks: [1], deeds: [], goesOn: state }))[0]
+    expect(goOn(['npm test'])?.compares?.gate).toBe('npm test')
+    expect(goOn(['true'])?.compares).toBeUndefined()
+  })
+
   test('F1: a gate that has passed in this loop, or that failed where nothing was changed, is not run for that', () => {
     const passed = play({ settings: gated, tasks: [1, 1], deeds: [good, red, good] })
     expect(runAgents(passed).map(({ compares }) => compares)).toEqual([undefined, undefined, undefined])

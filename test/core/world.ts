@@ -70,6 +70,8 @@ export interface World {
   readonly deeds: readonly Deed[]
   /** What a gate says without the agent's work. */
   readonly baseline?: Baseline
+  /** The end of the loop that this one resumes. */
+  readonly goesOn?: LoopState
   /** Until when other loops were told that an agent is at its limit; the clock begins at 1,000,000. */
   readonly limitedElsewhere?: Readonly<Record<string, number>>
 }
@@ -84,7 +86,7 @@ export function play(world: World): Run {
   const events: LoopEvent[] = []
   const commands: Command[] = []
   const open = [...world.tasks]
-  let state = initialState('demo')
+  let state = world.goesOn ?? initialState('demo')
   let due: Command[] = []
   let nowMs = 1_000_000
   const tell = (body: EventBody): void => {
@@ -121,7 +123,7 @@ export function play(world: World): Run {
   tell({
     type: 'loop.started',
     run_id: 'r',
-    resumed: false,
+    resumed: world.goesOn !== undefined,
     settings: world.settings,
     pid: 1,
     worktree: '/w',
