@@ -11,7 +11,8 @@ export function dueBaseline({
   settings,
 }: IterationState): { readonly gate: string; readonly reason: string } | undefined {
   const { gate, storyId } = failure ?? {}
-  if (gate === undefined || storyId !== current.storyId || baselines[gate.gate] !== undefined) return undefined
+  if (gate === undefined || storyId !== current.storyId || baselines[gate.gate] !== undefined)
+    return undefined
   // A resume may have named others.
   return gatesOf(settings, storyId).includes(gate.gate) ? gate : undefined
 }
