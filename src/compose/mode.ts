@@ -66,6 +66,8 @@ async function withMore(site: Site, runs: readonly KnownRun[]): Promise<readonly
 /** A run that is done, and whose change was archived after it: there is no folder any more, but an answer. */
 export async function isFinishedAway(site: Site, run: KnownRun): Promise<boolean> {
   if (run.damage !== undefined || run.state.status !== 'done') return false
+  // Never committed but on the loop's branch, and the user stands elsewhere.
+  if (hasOpen(await planOnBranch(site, run))) return false
   return changeFolder(site, run.change).then(
     () => false,
     (error: unknown) => {
@@ -131,14 +133,16 @@ async function hasMore(site: Site, run: KnownRun, feedback: string | undefined):
   if (settings?.done_criteria === 'manual') return feedback !== undefined
   if (stories.some((story) => story.status === 'open')) return true
   const elsewhere = await planOnBranch(site, run)
-  if (elsewhere !== undefined)
-    return parseTasks([{ file: 'tasks.md', text: elsewhere }]).stories.some(
-      (story) => storyStatus(story) === 'open',
-    )
+  if (elsewhere !== undefined) return hasOpen(elsewhere)
   const { root, folder } = await changeFolder(site, run.change)
   const files = await trackedFiles(folder, await taskPattern(root, folder, site.env), site.git.worktree)
   const plan = parseTasks(await readTracked(files))
   return plan.stories.some((story) => storyStatus(story) === 'open')
+}
+
+function hasOpen(text: string | undefined): boolean {
+  if (text === undefined) return false
+  return parseTasks([{ file: 'tasks.md', text }]).stories.some((story) => storyStatus(story) === 'open')
 }
 
 /** The plan of the run where its branch is not checked out: the one in the work tree has none of its ticks. */

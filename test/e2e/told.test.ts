@@ -344,6 +344,19 @@ describe('what happened', () => {
     )
   })
 
+  test('the plan is on the branch of the loop alone, and stories are open there: resume runs what status says that it runs', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('openspec/changes/two/tasks.md', tasksOf(2))
+    at.write('openspec/changes/two/proposal.md', '# Two\n')
+    await ralph(at, ['loop', 'two', '--story', '1', '--agent-command', goodAgent])
+    at.git('switch', '-q', 'main')
+    expect((await ralph(at, ['status', 'two'])).stdout).toMatch(
+      /\n {2}next +ralph resume two +run the 1 open story\n/,
+    )
+    const end = await ralph(at, ['resume', 'two'])
+    expect([end.code, end.stdout]).toEqual([0, expect.stringContaining('✓ done   2 of 2 stories')])
+  })
+
   test("B9, F11: finish of a run that saved nothing says so, in sentences; what is the user's own is back", async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.write('mine.txt', 'mine\n')
