@@ -195,6 +195,13 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const found = (await landedByGit(git, [base])).find((each) => each.change === change)
       return found?.tip === tip ? found.commit : undefined
     },
+    async squashedAs(change, base) {
+      const run = await knownRun(site, change)
+      const { commit } = run.recall('loop.finished').at(-1) ?? {}
+      const { lastCheckpoint: tip } = run.state.git
+      if (run.state.status !== 'done' || commit === undefined || tip === undefined) return undefined
+      return (await isAncestor(git, commit, base)) ? { commit, tip } : undefined
+    },
     notLanded: (target, commits, refs) => notLandedOn(git, target, commits, refs),
     async build(change, { base, tip, generated, isAtRef }, stop) {
       const lost = await lostStart(site, change, base, tip)

@@ -209,8 +209,11 @@ export function evolveQueue(state: QueueState, event: QueueEvent): QueueState {
 function landedAfter(state: QueueState, event: OfEntry): QueueState['landed'] {
   if (event.type !== 'landed' && event.type !== 'landing.began') return state.landed
   const target = targetOf(state, event.change)
-  const { begun: _, ...known }: LandedOn = state.landed[target] ?? {}
+  const { begun, ...known }: LandedOn = state.landed[target] ?? {}
   const { type, commit } = event
+  // It was there already, by somebody else: what the queue has put there last is still that.
+  if (type === 'landed' && known.last !== undefined && begun !== commit)
+    return { ...state.landed, [target]: known }
   const home = type === 'landing.began' && event.home !== undefined ? { home: event.home } : {}
   const now = type === 'landed' ? { last: commit } : { begun: commit, ...home }
   return { ...state.landed, [target]: { ...known, ...now } }

@@ -36,6 +36,11 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     const base = await bases.now(change, stop)
     if (base === undefined || !(await bases.isGreen(change, base, stop))) return
     const tip = await landing.tip(change)
+    const squashed = tip === undefined ? await landing.squashedAs(change, base.commit) : undefined
+    if (squashed !== undefined) {
+      tell({ type: 'candidate.built', change, base: base.commit, ...squashed })
+      return await landed(change, squashed.commit)
+    }
     const refusal = await refusalOf(change, before, tip)
     if (refusal !== undefined || tip === undefined) return refusal && tell(refusal)
     // Somebody took it out of the queue, and it was added again: a second merge of it would be a conflict with itself.

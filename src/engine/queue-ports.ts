@@ -77,6 +77,11 @@ export interface Landing {
   came(base: string, own: string): Promise<readonly string[]>
   /** As which commit exactly this state of the change has landed there before, by git's history. */
   landedAs(change: string, base: string, tip: string): Promise<string | undefined>
+  /** As which commit the user has brought its work there by `ralph finish --squash`, and what of its branch, which is gone, that was. */
+  squashedAs(
+    change: string,
+    base: string,
+  ): Promise<{ readonly commit: string; readonly tip: string } | undefined>
   /** Of these the ones that are in neither. */
   notLanded(target: string, commits: readonly string[], refs: TargetRefs): Promise<readonly string[]>
   /** The work merged, set up and archived, as one commit that is nowhere yet. */

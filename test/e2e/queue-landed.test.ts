@@ -222,3 +222,18 @@ it('up names the folders and the branches that can go, one command on each line,
   )
   expect((await ralph(at, ['list'])).stdout).not.toMatch(/○ open|stuck/)
 })
+
+it('found by a user: what `ralph finish --squash` brought to the target is landed there, and is not waited for', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  expect((await ralph(at, ['up', 'b', ...at.args])).code).toBe(0)
+  expect((await ralph(at, ['up', '--no-land', 'a', ...at.args])).code).toBe(0)
+  expect((await ralph(at, ['finish', 'a', '--squash'])).code).toBe(0)
+  const squashed = at.git('rev-parse', 'main')
+  const end = await ralph(at, ['land', 'a'])
+  expect([end.code, end.stdout]).toEqual([0, expect.stringContaining(`landed as ${squashed.slice(0, 7)}`)])
+  expect((await ralph(at, ['status', 'a'])).stdout).not.toContain('parked')
+  // What the queue itself has landed is still its own.
+  const pulled = await ralph(at, ['up', ...at.args])
+  expect([pulled.code, at.git('rev-parse', 'main')]).toEqual([0, squashed])
+  expect((await ralph(at, ['queue'])).stdout).not.toMatch(/halted|parked|gone/)
+})
