@@ -1,5 +1,5 @@
 // A scratch repository with an OpenSpec change, and the built program run in it as a user would.
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import {
   chmodSync,
@@ -16,6 +16,7 @@ import {
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { run } from '../shell.ts'
 import type { LoopEvent } from '../../src/core/event.ts'
 import type { StateFile } from '../../src/core/state-file.ts'
 
@@ -68,7 +69,7 @@ export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scr
     root,
     repo,
     env,
-    git: (...args) => execFileSync('git', args, { cwd: repo, env, encoding: 'utf8' }).trimEnd(),
+    git: (...args) => run('git', args, { cwd: repo, env }).trimEnd(),
     write(path, text) {
       mkdirSync(dirname(join(repo, path)), { recursive: true })
       writeFileSync(join(repo, path), text)
@@ -116,7 +117,8 @@ function leave(root: string, before: readonly string[]): void {
 export function keep(at: Scratch): () => Scratch {
   const kept = mkdtempSync(join(tmpdir(), 'ralph-e2e-kept-'))
   removedAtExit.add(kept)
-  const copy = (from: string, to: string): void => void execFileSync('cp', ['-a', `${from}/.`, to])
+  const copy = (from: string, to: string): void =>
+    void run('cp', ['-a', `${from}/.`, to], { cwd: '/', env: at.env })
   copy(at.root, kept)
   return () => {
     const before = processes()

@@ -1,13 +1,14 @@
 // O19, G19: whole loops in a repository whose submodules hold the user's work.
-import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { longDead, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
+import { run } from '../shell.ts'
+import { keep, longDead, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
 
 /** `sub` on a branch and `sub/inner` detached; in both something staged, edited, untracked and ignored. */
-function withSubmodules(tasks = tasksOf(1)): Scratch {
-  const at = scratch({ tasks })
+function withSubmodules(): Scratch {
+  if (again !== undefined) return again()
+  const at = scratch({ tasks: tasksOf(1) })
   const git = (cwd: string, ...args: string[]): void => {
     const own = [
       '-c',
@@ -17,7 +18,7 @@ function withSubmodules(tasks = tasksOf(1)): Scratch {
       '-c',
       'user.email=u@example.invalid',
     ]
-    execFileSync('git', [...own, ...args], { cwd, env: at.env, stdio: 'ignore' })
+    run('git', [...own, ...args], { cwd, env: at.env })
   }
   for (const name of ['inner', 'outer']) {
     const lib = join(at.root, name)
@@ -40,8 +41,11 @@ function withSubmodules(tasks = tasksOf(1)): Scratch {
     at.write(`${path}/new.txt`, 'untracked\n')
     at.write(`${path}/build.log`, 'ignored\n')
   }
+  again = keep(at)
   return at
 }
+
+let again: (() => Scratch) | undefined
 
 /** All of the user's in the submodules. */
 function inside(at: Scratch): unknown {
@@ -111,10 +115,7 @@ test.each(['before the loop', 'on its branch'])(
   async (when) => {
     const at = withSubmodules()
     const stage = (): void => {
-      execFileSync('sh', ['-c', `${identity} git -C sub commit -qm newer`], {
-        cwd: at.repo,
-        env: at.env,
-      })
+      run('sh', ['-c', `${identity} git -C sub commit -qm newer`], { cwd: at.repo, env: at.env })
       at.git('add', 'sub')
     }
     if (when === 'before the loop') stage()
@@ -133,7 +134,7 @@ test.each(['--cleanup', '--squash'])(
   'O19, G15: back on the branch by hand, which leaves the submodule as it is: finish %s is not hindered by it',
   async (how) => {
     const at = withSubmodules()
-    execFileSync('sh', ['-c', `${identity} git -C sub commit -qm newer`], { cwd: at.repo, env: at.env })
+    run('sh', ['-c', `${identity} git -C sub commit -qm newer`], { cwd: at.repo, env: at.env })
     at.git('add', 'sub')
     const before = inside(at)
     const agent = 'echo x > made; echo "<promise>COMPLETE</promise>"'
@@ -242,8 +243,7 @@ test('O19: the original branch moved and took the submodule away: its folder sta
   const agent = 'echo x > x.txt; echo "<promise>COMPLETE</promise>"'
   expect((await ralph(at, ['loop', 'demo', '--agent-command', agent, '--on-complete', 'keep'])).code).toBe(0)
   const index = { ...at.env, GIT_INDEX_FILE: join(at.root, 'other-index') }
-  const git = (...args: string[]): string =>
-    execFileSync('git', args, { cwd: at.repo, env: index, encoding: 'utf8' }).trim()
+  const git = (...args: string[]): string => run('git', args, { cwd: at.repo, env: index }).trim()
   git('read-tree', 'main')
   git('update-index', '--force-remove', 'sub')
   git(

@@ -17,6 +17,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
+import { run } from '../shell.ts'
 import { openLedger, tokenPattern, type Ledger, type Place } from './ledger.ts'
 import type { Belonging, Plan } from './plan.ts'
 
@@ -68,12 +69,7 @@ export function buildWorld(plan: Plan): World {
   const folder = (place: Place): string =>
     place === 'loop' && plan.mode === 'worktree' ? join(root, `repo-ralph-${change}`) : repo
   const git: World['git'] = (args, place = 'checkout') =>
-    execFileSync(realGit, args, {
-      cwd: folder(place),
-      env: plainEnv,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-    }).trimEnd()
+    run(realGit, args, { cwd: folder(place), env: plainEnv }).trimEnd()
   const tryGit: World['tryGit'] = (args, place) => {
     try {
       return git(args, place)

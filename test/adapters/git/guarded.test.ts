@@ -18,6 +18,7 @@ import { takeOver } from '../../../src/adapters/git/guard/refused-settings.ts'
 import { blankMemory, remember } from '../../../src/core/git-memory.ts'
 import type { LoopEvent } from '../../../src/core/event.ts'
 import { checkpointFolder } from '../../../src/adapters/git/store.ts'
+import { run } from '../../shell.ts'
 import { makeWorld, type Strategy, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -40,19 +41,14 @@ const accept = (w: World): Promise<string[]> =>
 /** Every bit of what git obeys. */
 function obeyed(w: World): Record<string, string> {
   const found: Record<string, string> = {}
-  for (const name of ['config', 'config.worktree', 'hooks', 'info', 'own-hooks'])
-    for (const path of execFileSync('find', [name, '!', '-type', 'd'], {
-      cwd: inGit(w, ''),
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'ignore'],
-    })
-      .split('\n')
-      .filter((line) => line !== '')) {
-      const stats = lstatSync(inGit(w, path))
-      found[path] = stats.isSymbolicLink()
-        ? `link ${readlinkSync(inGit(w, path))}`
-        : `${(stats.mode & 0o7777).toString(8)} ${readFileSync(inGit(w, path), 'latin1')}`
-    }
+  const names = ['config', 'config.worktree', 'hooks', 'info', 'own-hooks']
+  const listed = run('find', [...names, '!', '-type', 'd'], { cwd: inGit(w, ''), env: w.env })
+  for (const path of listed.split('\n').filter((line) => line !== '')) {
+    const stats = lstatSync(inGit(w, path))
+    found[path] = stats.isSymbolicLink()
+      ? `link ${readlinkSync(inGit(w, path))}`
+      : `${(stats.mode & 0o7777).toString(8)} ${readFileSync(inGit(w, path), 'latin1')}`
+  }
   return found
 }
 

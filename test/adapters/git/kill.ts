@@ -17,6 +17,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { withShell } from '../../../src/adapters/process/launcher.ts'
 import { bundle } from '../../bundle.ts'
+import { run as type } from '../../shell.ts'
 import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
 import { filesOf, gits, makeWorld, type Strategy, type World } from './world.ts'
 
@@ -59,7 +60,7 @@ export function testKills(
         const { env, name } = await prepare(template, strategy, prelude, more)
         const copy = (to: string): { dir: string; journal: string } => {
           rmSync(to, { recursive: true, force: true })
-          execFileSync('cp', ['-a', template, to])
+          type('cp', ['-a', template, to], { cwd: '/', env })
           return { dir: join(to, name), journal: join(to, 'journal') }
         }
         const run = (place: { dir: string; journal: string }, at: number): Run => {
@@ -205,7 +206,7 @@ async function prepare(
     if (step === 'agent') {
       const watched = { ...env, ...(await checkpoints.watch('agent', 1)) }
       const agent = (...args: string[]): void => {
-        execFileSync('git', args, { cwd: dir, env: watched })
+        type('git', args, { cwd: dir, env: watched })
       }
       world.write('src/b.txt', 'agent\n')
       agent('commit', '-qam', 'agent')

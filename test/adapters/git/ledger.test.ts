@@ -20,6 +20,7 @@ import { openStore, type Store } from '../../../src/adapters/git/store.ts'
 import { forgetWatches, watch } from '../../../src/adapters/git/refs/watch.ts'
 import { blankMemory } from '../../../src/core/git-memory.ts'
 import type { Ledger } from '../../../src/core/ownership.ts'
+import { run } from '../../shell.ts'
 import { makeWorld, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -46,8 +47,7 @@ async function watched(env: NodeJS.ProcessEnv = {}): Promise<{
     env,
   })
   const own = { ...w.env, ...env, ...(await watch(store, 'agent', 1)) }
-  const agent = (...args: string[]): string =>
-    execFileSync('git', args, { cwd: w.dir, env: own, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+  const agent = (...args: string[]): string => run('git', args, { cwd: w.dir, env: own })
   return { w, agent, ledger: (n = 1) => readLedger(store, n), env: own, store }
 }
 
@@ -174,8 +174,7 @@ describe('the hooks that tell it', () => {
     expect(existsSync(at(1))).toBe(false)
     const env = { ...w.env, ...(await watch(store, 'agent', 2)) }
     expect(seen(at(2), 'ino')).toBe(first)
-    const agent = (...args: string[]): string =>
-      execFileSync('git', args, { cwd: w.dir, env, encoding: 'utf8' })
+    const agent = (...args: string[]): string => run('git', args, { cwd: w.dir, env })
     agent('branch', 'told')
     expect((await ledger(2)).writes.map(({ ref }) => ref)).toContain('refs/heads/told')
     expect((await ledger(1)).writes).toEqual([])

@@ -1,13 +1,12 @@
 // What a revert has no copy of: the user's ignored data and repositories are put back where they were, all else is moved aside, nothing is deleted.
-import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import type { Checkpoints } from '../../../src/ports.ts'
+import { run } from '../../shell.ts'
 import { worldOfTest, type Strategy, type World } from './world.ts'
 
-const sh = (w: World, script: string): string =>
-  execFileSync('sh', ['-ec', script], { cwd: w.dir, env: w.env, encoding: 'utf8' })
+const sh = (w: World, script: string): string => run('sh', ['-ec', script], { cwd: w.dir, env: w.env })
 
 async function begun(w: World, strategy: Strategy): Promise<Checkpoints> {
   // Later than the files: what is written while a revert begins is kept with the attempt, however large.

@@ -1,8 +1,8 @@
 // A repository with submodules in every state that a user may leave them in, and a picture of all that could be lost in them.
-import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect } from 'vitest'
+import { run } from '../../shell.ts'
 import { filesOf, gits, picture, type World } from './world.ts'
 
 export const odd = 'libs/odd näme\nwith a line'
@@ -17,12 +17,7 @@ export const all = [branched, nested, odd, plain]
 export function addSubmodules(w: World): void {
   const libs = join(dirname(w.dir), 'libs')
   const at = (dir: string, ...args: string[]): string =>
-    execFileSync('git', ['-c', 'protocol.file.allow=always', ...args], {
-      cwd: dir,
-      env: w.env,
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    run('git', ['-c', 'protocol.file.allow=always', ...args], { cwd: dir, env: w.env })
   for (const name of ['inner', 'outer']) {
     mkdirSync(join(libs, name), { recursive: true })
     at(join(libs, name), 'init', '-q', '-b', 'main')

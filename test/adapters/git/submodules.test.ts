@@ -1,9 +1,9 @@
 // O19, G19: submodules that are checked out, with the user's work inside, are kept and restored like the rest of the tree.
-import { execFileSync } from 'node:child_process'
 import { existsSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { addSubmodules, all, branched, filesIn, nested, odd, plain, wholePicture } from './submodule-world.ts'
+import { run } from '../../shell.ts'
 import { makeWorld, type Strategy, type World } from './world.ts'
 
 let template: World
@@ -19,7 +19,7 @@ afterAll(() => template.end())
 
 function world(): World {
   const made = makeWorld({ copyOf: template.dir })
-  execFileSync('cp', ['-a', join(dirname(template.dir), 'libs'), dirname(made.dir)])
+  run('cp', ['-a', join(dirname(template.dir), 'libs'), dirname(made.dir)], { cwd: made.dir, env: made.env })
   worlds.push(made)
   return made
 }
@@ -259,11 +259,11 @@ it('O2, O19: an agent that sweeps a submodule or removes one and completes: what
   for (const name of ['one.txt', 'two.txt', 'mine/new file.txt', 'secret'])
     expect(about(plain)).toContain(name)
   expect(about(nested)).toContain('one.txt')
-  const run = (command: string): void => void execFileSync('sh', ['-c', command], { cwd: w.dir, env: w.env })
-  run(about(plain).split('it is kept: ')[1] ?? '')
+  const type = (command: string): string => run('sh', ['-c', command], { cwd: w.dir, env: w.env })
+  type(about(plain).split('it is kept: ')[1] ?? '')
   expect(w.read(`${plain}/one.txt`)).toBe('staged, then edited\n')
   expect(w.read(`${plain}/mine/new file.txt`)).toBe('untracked\n')
-  run((about(branched).split('it is kept: ')[1] ?? '').replace('DIR', '../look'))
+  type((about(branched).split('it is kept: ')[1] ?? '').replace('DIR', '../look'))
   expect(w.read('../look/mine/new file.txt')).toBe('untracked\n')
 })
 
@@ -285,7 +285,7 @@ it.each([
     await checkpoints.save('1', 'checkpoint: 1')
     const told = w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
     const line = told.find((text) => text.includes(`submodule ${plain} is gone: one.txt`)) ?? ''
-    execFileSync('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
+    run('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
     expect(w.read(`${plain}/one.txt`)).toBe(was)
   },
 )
@@ -307,7 +307,7 @@ it('O2, O19: one that commits it in a submodule, and a later one that deletes it
   expect(committed.join('\n')).not.toContain(' is gone: ')
   const told = await attempt(2, () => rmSync(join(w.dir, plain, 'one.txt')))
   const line = told.find((text) => text.includes(`submodule ${plain} is gone: one.txt`)) ?? ''
-  execFileSync('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
+  run('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
   expect(w.read(`${plain}/one.txt`)).toBe(was)
 })
 

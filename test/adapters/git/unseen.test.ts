@@ -4,6 +4,7 @@ import { existsSync, lstatSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { Checkpoints } from '../../../src/ports.ts'
+import { run } from '../../shell.ts'
 import { filesOf, makeWorld, type Strategy, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -14,11 +15,10 @@ const world = (): World => {
 }
 afterEach(() => {
   // Node cannot remove what lies too deep.
-  for (const made of worlds.splice(0)) execFileSync('rm', ['-rf', made.root])
+  for (const made of worlds.splice(0)) run('rm', ['-rf', made.root], { cwd: '/', env: made.env })
 })
 
-const sh = (w: World, script: string): string =>
-  execFileSync('sh', ['-ec', script], { cwd: w.dir, env: w.env, encoding: 'utf8' })
+const sh = (w: World, script: string): string => run('sh', ['-ec', script], { cwd: w.dir, env: w.env })
 
 async function begun(w: World, strategy: Strategy): Promise<Checkpoints> {
   const checkpoints = w.checkpoints(strategy)

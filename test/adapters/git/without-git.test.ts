@@ -1,5 +1,4 @@
 // What ralph reads and writes in git's own formats, held against git itself: loose and packed, SHA-1 and SHA-256.
-import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
@@ -16,6 +15,7 @@ import {
   treeOf,
   treeOfIndex,
 } from '../../../src/adapters/git/tree/tree.ts'
+import { run, runBytes } from '../../shell.ts'
 import { makeWorld, type World } from './world.ts'
 
 const worlds: World[] = []
@@ -58,7 +58,7 @@ function commits(w: World, salt = ''): string[] {
 }
 
 function raw(w: World, args: readonly string[]): string[] {
-  const out = execFileSync('git', args, { cwd: w.dir, env: w.env, encoding: 'latin1' })
+  const out = runBytes('git', args, { cwd: w.dir, env: w.env }).toString('latin1')
   return out.split('\0').filter((field) => field !== '')
 }
 
@@ -233,7 +233,7 @@ it('where the repository is: as git says, for every kind of place', async () => 
       '--absolute-git-dir',
       '--git-common-dir',
     ]
-    const said = execFileSync('git', asked, { cwd, env: w.env, encoding: 'utf8' }).trimEnd().split('\n')
+    const said = run('git', asked, { cwd, env: w.env }).trimEnd().split('\n')
     const found = await findRepository(cwd, { timeoutMs: 10_000, env: w.env })
     expect([cwd, found.worktree, found.gitDir, found.gitCommonDir]).toEqual([cwd, ...said])
   }

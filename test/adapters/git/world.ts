@@ -20,6 +20,7 @@ import { gitIn, type Git } from '../../../src/adapters/git/git.ts'
 import { stashCheckpoints } from '../../../src/adapters/git/stash/stash.ts'
 import type { CheckpointDeps } from '../../../src/adapters/git/store.ts'
 import { withShell } from '../../../src/adapters/process/launcher.ts'
+import { run } from '../../shell.ts'
 import { blankMemory, remember } from '../../../src/core/git-memory.ts'
 import type { EventBody, LoopEvent } from '../../../src/core/event.ts'
 import type { Checkpoints } from '../../../src/ports.ts'
@@ -78,12 +79,7 @@ export function makeWorld(
   let attempt = 1
   let watched: Readonly<Record<string, string>> = {}
   const git = (args: string[], more: Readonly<Record<string, string>>): string =>
-    execFileSync('git', args, {
-      cwd: dir,
-      env: { ...env, ...more },
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    run('git', args, { cwd: dir, env: { ...env, ...more } })
   /** The engine's part: an agent is watched once its checkpoint is sure. */
   const watching = (checkpoints: Checkpoints): Checkpoints => ({
     ...checkpoints,
@@ -150,7 +146,7 @@ export function makeWorld(
   if (copyOf !== undefined) {
     // As if it had been made here: with times of its own, without which git would not see an edit in the same second; and git
     // takes a file with another inode than its index knows for edited, until it looks again.
-    execFileSync('cp', [options.copyOf === undefined ? '-RP' : '-a', `${copyOf}/.`, dir])
+    run('cp', [options.copyOf === undefined ? '-RP' : '-a', `${copyOf}/.`, dir], { cwd: '/', env })
     if (options.copyOf === undefined) world.git('update-index', '-q', '--refresh')
     return world
   }
@@ -245,13 +241,7 @@ export function gits(
   const script = commands.map(
     (args) => `git ${args.map(quoted).join(' ')} || printf failed; printf '\\0\\0end\\0\\0'`,
   )
-  const printed = execFileSync('sh', ['-c', script.join('\n')], {
-    cwd: dir,
-    env,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-    maxBuffer: 2 ** 28,
-  })
+  const printed = run('sh', ['-c', script.join('\n')], { cwd: dir, env })
   return printed.split(end).slice(0, -1)
 }
 
