@@ -50,6 +50,7 @@ export async function loopFacts(site: Site, change: string, marked?: string): Pr
   const common = {
     isApart: state.phase === 'idle' || state.home !== undefined,
     costUsd: totalCostUsd(state) ?? 0,
+    ...(state.weakened.length > 0 && { weakened: state.weakened }),
     ...(state.phase !== 'idle' && { run: state.runId }),
     ...(state.phase !== 'idle' && state.setUp !== undefined && { setUp: state.setUp }),
     ...(tip !== undefined && { tip }),

@@ -61,6 +61,8 @@ export async function statusOf(
 /** Without what only git knows: cheap enough for whoever asks every second. */
 export async function reportOn(site: Site, run: KnownRun): Promise<StatusReport> {
   if (run.damage !== undefined) return (await import('./damage.ts')).damagedStatus(site, run)
+  const { weakened } = run.state
+  const warned = weakened.length === 0 ? {} : { warnings: weakened }
   if (isRunning(run)) {
     // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
     const { branch, home, worktree } = run.state
@@ -68,6 +70,7 @@ export async function reportOn(site: Site, run: KnownRun): Promise<StatusReport>
     return {
       ...(file?.change_id === run.change ? file : toStateFile(run.state)),
       alive: true,
+      ...warned,
       ...(branch !== undefined && {
         where: { branch, ...(home !== undefined && { home, worktree }), ...busyWith(run) },
       }),
@@ -78,6 +81,7 @@ export async function reportOn(site: Site, run: KnownRun): Promise<StatusReport>
     // Not recorded yet, or where that was not possible.
     ...(isDead(run) && { status: 'stopped' as const }),
     alive: false,
+    ...warned,
     ...(await deathIn(site, run)),
   }
 }

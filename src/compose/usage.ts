@@ -4,7 +4,7 @@ import { usageSince } from '../adapters/usage/usage-since.ts'
 import type { NotedTurn } from '../adapters/usage/usage-since.ts'
 import type { IterationRecord, LoopEvent } from '../core/event.ts'
 import { gateTimes, runReport } from '../core/report.ts'
-import type { RunReport } from '../core/report.ts'
+import type { RunHistory, RunReport } from '../core/report.ts'
 import type { LoopState } from '../core/state.ts'
 import { turnsOf } from '../core/turns.ts'
 import type { UsageFigures } from '../core/usage.ts'
@@ -85,9 +85,7 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
     ...(parked !== undefined && { parked }),
     reason: state.outcome?.reason ?? '',
     ...(state.outcome?.stopReason !== undefined && { stop_reason: state.outcome.stopReason }),
-    tests_lost: run
-      .recall('warning')
-      .flatMap(({ code, message }) => (code === 'tests_lost' ? [message] : [])),
+    warnings: state.weakened,
     stories: state.stories,
     iterations: state.iterations,
     ...(isRunning(run) &&
@@ -106,7 +104,7 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
         ...(await broughtTo(site, run)),
       },
     }),
-    files: await filesByStory(site, run),
+    ...(await filesByStory(site, run)),
   })
 }
 
@@ -137,17 +135,31 @@ async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> 
 }
 
 /** From one checkpoint to the next; one that git has no more tells nothing. */
-async function filesByStory({ git }: Site, { recall, state }: KnownRun): Promise<Map<string, string[]>> {
+async function filesByStory(
+  { git }: Site,
+  { recall, state }: KnownRun,
+): Promise<Pick<RunHistory, 'files' | 'deleted'>> {
   const saved = recall('checkpoint.saved')
-  const found = new Map<string, string[]>()
+  /** By story and name: whether it is gone by the last of its checkpoints. */
+  const found = new Map<string, Map<string, boolean>>()
   for (const [at, { n, commit }] of saved.entries()) {
     const before = saved[at - 1]?.commit
     const story = state.iterations.find((iteration) => iteration.n === n)?.story_id
     if (before === undefined || story === undefined) continue
-    const asked = ['diff', '--name-only', '-z', '--no-ext-diff', before, commit]
+    const asked = ['diff', '--name-status', '--no-renames', '-z', '--no-ext-diff', before, commit]
     const { out, code } = await git.run(asked, { accept: [128] })
-    const names = code === 0 ? out.split('\0').filter((name) => name !== '') : []
-    found.set(story, [...new Set([...(found.get(story) ?? []), ...names.map(shown)])].toSorted())
+    const names = found.get(story) ?? new Map<string, boolean>()
+    found.set(story, names)
+    if (code !== 0) continue
+    for (const [, how = '', name = ''] of out.matchAll(/([A-Z])\0([^\0]+)\0/g))
+      names.set(shown(name), how === 'D')
   }
-  return found
+  const listed = (isListed: (isGone: boolean) => boolean): Map<string, string[]> =>
+    new Map(
+      [...found].map(([story, names]) => [
+        story,
+        [...names].flatMap(([name, isGone]) => (isListed(isGone) ? [name] : [])).toSorted(),
+      ]),
+    )
+  return { files: listed(() => true), deleted: listed((isGone) => isGone) }
 }

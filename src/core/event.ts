@@ -254,6 +254,8 @@ export const publicBodies = [
     spent: z
       .object({ tokens: z.number().int(), cost_usd: z.number().optional(), duration_ms: z.number() })
       .optional(),
+    /** With resumed: what the run had said before that makes its "done" worth less. */
+    warnings: z.array(z.string()).optional(),
     /** What the repair of a dead loop undid just before, and may be the user's: told then, and once more at the end. */
     undone: z.array(z.string()).optional(),
   }),

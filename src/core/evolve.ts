@@ -24,12 +24,14 @@ import {
   choiceMade,
   failed,
 } from './transitions.ts'
+import { weakenedBy } from './weakness.ts'
 
 export function evolve(before: LoopState, event: LoopEvent): LoopState {
   if (isTalk(event)) return heard(before, event)
   const after = evolveLoop(before, event)
   const git = remember(before.git, event)
-  return after.git === git ? after : { ...after, git }
+  const weakened = weakenedBy(before.weakened, event)
+  return after.git === git && after.weakened === weakened ? after : { ...after, git, weakened }
 }
 
 /** A flood has thousands within one second: only the first of them changes anything. */

@@ -42,13 +42,11 @@ export const lastingWarnings: ReadonlySet<string> = new Set([
   'commit_off',
   'config_changed',
   'converted',
-  'gate_changed',
   'git_settings',
   'hidden_work',
   'hooks_changed',
   'set_aside',
   'submodule_swept',
-  'tests_lost',
   'undone_after_death',
 ])
 

@@ -23,6 +23,8 @@ export interface LoopFacts {
   /** It has ended because it may not cost more. */
   readonly isShort?: boolean
   readonly costUsd: number
+  /** What its run has said that makes its "done" worth less. */
+  readonly weakened?: readonly string[]
   /** Of its branch. */
   readonly tip?: string
   /** Of its work tree, as it is typed in a shell. */
@@ -235,8 +237,17 @@ function isDone({ loop, exitCode }: LoopFacts): boolean {
   return loop === 'ended' && exitCode === 0
 }
 
-function endedWith(change: string, { costUsd, tip }: LoopFacts): Extract<QueueBody, { type: 'loop.ended' }> {
-  return { type: 'loop.ended', change, cost_usd: costUsd, ...(tip !== undefined && { tip }) }
+function endedWith(
+  change: string,
+  { costUsd, tip, weakened = [] }: LoopFacts,
+): Extract<QueueBody, { type: 'loop.ended' }> {
+  return {
+    type: 'loop.ended',
+    change,
+    cost_usd: costUsd,
+    ...(tip !== undefined && { tip }),
+    ...(weakened.length > 0 && { warnings: [...weakened] }),
+  }
 }
 
 function forOf(exitCode: number | undefined): (typeof parkedFor)[number] {

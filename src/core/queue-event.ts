@@ -73,6 +73,8 @@ const bodies = () =>
       change,
       cost_usd: z.number().nonnegative(),
       tip: hash.optional(),
+      /** What its run has said that makes its "done" worth less. */
+      warnings: z.array(z.string()).optional(),
       /** Its share of the budget is used up: it goes on where more is left. */
       is_short: z.boolean().optional(),
     }),
@@ -125,6 +127,8 @@ const bodies = () =>
       outcome: z.enum(['passed', 'failed', 'could_not_run']),
       /** It failed at first, and passed when it ran again. */
       flaky: z.boolean().optional(),
+      /** It passed, and its test program says that it ran no test. */
+      ran_no_tests: z.literal(true).optional(),
     }),
     /** Somebody else moved the target or the change's branch: built again. */
     z.object({
@@ -142,7 +146,13 @@ const bodies = () =>
       /** Where the target itself stood. */
       home: hash.optional(),
     }),
-    z.object({ type: z.literal('landed'), change, commit: hash }),
+    z.object({
+      type: z.literal('landed'),
+      change,
+      commit: hash,
+      /** What makes it worth less: it changed a gate, took tests away, or a gate ran none. */
+      warnings: z.array(z.string()).optional(),
+    }),
     /** The branch itself has what landed. */
     z.object({ type: z.literal('target.followed'), target: z.string(), commit: hash }),
     /** It had landed, and somebody has set the target back since. Never in the journal: git's history is asked each time. */

@@ -2,6 +2,7 @@
 // Long because each event of an entry stands beside the others: what one enters another leaves.
 import { firstNames } from './first-names.ts'
 import { type parkedFor, type QueueEvent } from './queue-event.ts'
+import { afterGate, joined } from './weakness.ts'
 
 export type EntryState =
   | 'waiting'
@@ -79,6 +80,8 @@ export interface Entry {
   readonly refused?: string
   /** Of its own loop, before an agent was asked to resolve a conflict. */
   readonly gates: readonly string[]
+  /** What makes its "done" worth less: of its run, and of the gates of its landing. */
+  readonly warnings: readonly string[]
   /** That it was queued with, and each that has refused it: they hold until somebody names others. */
   readonly given: readonly string[]
   /** How often one was asked to. */
@@ -256,10 +259,6 @@ function added(state: QueueState, event: Extract<QueueEvent, { type: 'entry.adde
   return [...entries.filter((each) => each !== known), entry]
 }
 
-function joined(known: readonly string[], more: readonly string[] = []): readonly string[] {
-  return [...new Set([...known, ...more])]
-}
-
 /** Nothing more happens to it by itself. */
 export function isOver({ state }: Entry): boolean {
   return state === 'landed' || state === 'removed' || state === 'parked'
@@ -291,6 +290,7 @@ function blankEntry(name: string, target: string, place: number): Entry {
     tries: 0,
     generated: [],
     gates: [],
+    warnings: [],
     given: [],
     isLanding: false,
   }
@@ -340,6 +340,8 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
         ...(conflict !== undefined && { conflict: { ...conflict, isBegun: true } }),
         state: conflict === undefined ? 'running' : 'resolving',
         given: joined(entry.given, gates),
+        // Its run says again what still holds.
+        ...(conflict === undefined && { warnings: [] }),
         slot: event.slot,
         spawns: entry.spawns + (event.base === undefined ? 0 : 1),
         ...(event.over !== undefined && { over: event.over }),
@@ -353,6 +355,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
           ? { state: 'waiting', ...(entry.maxCostUsd !== undefined && { shortUsd: entry.maxCostUsd }) }
           : { state: 'done' }),
         reservedUsd: 0,
+        warnings: joined(entry.warnings, event.warnings),
         costUsd: costAfter(entry, event.cost_usd),
       }
     case 'candidate.began':
@@ -397,7 +400,9 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
         candidate: { commit: event.commit, base: event.base, tip: event.tip },
       }
     case 'candidate.gated':
-      return event.outcome === 'passed' ? entry : { ...entry, given: joined(entry.given, [event.gate]) }
+      return event.outcome === 'passed'
+        ? { ...entry, warnings: afterGate(entry.warnings, event.gate, event.ran_no_tests) }
+        : { ...entry, given: joined(entry.given, [event.gate]) }
     case 'base.moved':
       return {
         ...quiet,
@@ -416,6 +421,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
       return {
         ...settled(quiet),
         state: 'landed',
+        warnings: event.warnings ?? [],
         ...(entry.came !== undefined && entry.came.length > 0 && { why: cameWords(entry.came) }),
         landed: {
           commit: event.commit,

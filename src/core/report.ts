@@ -12,8 +12,8 @@ export interface RunHistory {
   /** When its loop was killed; absent once that is repaired. */
   readonly died_at?: string
   readonly parked?: ParkedWork
-  /** What was said of tests that its stories took away. */
-  readonly tests_lost?: readonly string[]
+  /** What makes its "done" worth less. */
+  readonly warnings?: readonly string[]
   readonly stories: readonly StorySummary[]
   readonly iterations: readonly IterationRecord[]
   readonly about?: RunAbout
@@ -25,6 +25,8 @@ export interface RunHistory {
   readonly programs?: ReadonlyMap<number, string>
   /** By story: what its checkpoints changed. */
   readonly files?: ReadonlyMap<string, readonly string[]>
+  /** Those of them that are gone by it. */
+  readonly deleted?: ReadonlyMap<string, readonly string[]>
 }
 
 /** What the merge queue does not land, though its run may be done. */
@@ -107,6 +109,8 @@ export interface StoryReport extends Spending {
   readonly attempts: readonly AttemptReport[]
   /** Changed by what was kept of it. */
   readonly files?: readonly string[]
+  /** Those of `files` that it deleted; absent when there is none. */
+  readonly deleted?: readonly string[]
 }
 
 export interface RunReport {
@@ -116,8 +120,8 @@ export interface RunReport {
   readonly stop_reason?: string
   readonly died_at?: string
   readonly parked?: ParkedWork
-  /** Absent when there is none. */
-  readonly tests_lost?: readonly string[]
+  /** What makes its "done" worth less; absent when there is none. */
+  readonly warnings?: readonly string[]
   /** Empty when no iteration ran. */
   readonly started: string
   readonly ended: string
@@ -164,8 +168,7 @@ export function runReport(history: RunHistory): RunReport {
     ...(history.stop_reason !== undefined && { stop_reason: history.stop_reason }),
     ...(history.died_at !== undefined && { died_at: history.died_at }),
     ...(history.parked !== undefined && { parked: history.parked }),
-    ...(history.tests_lost !== undefined &&
-      history.tests_lost.length > 0 && { tests_lost: history.tests_lost }),
+    ...(history.warnings !== undefined && history.warnings.length > 0 && { warnings: history.warnings }),
     ...(history.about !== undefined && { about: history.about }),
     started: first?.started ?? '',
     ended: iterations.at(-1)?.ended ?? '',
@@ -188,6 +191,7 @@ export function runReport(history: RunHistory): RunReport {
     not_kept: spending(attempts.filter((attempt) => !attempt.kept)),
     stories: knownStories(stories, iterations).map((story) => {
       const own = byStory.get(story.id) ?? []
+      const deleted = history.deleted?.get(story.id) ?? []
       return {
         story_id: story.id,
         title: story.title,
@@ -199,6 +203,7 @@ export function runReport(history: RunHistory): RunReport {
         attempts: own,
         ...(history.current?.story_id === story.id && { running: history.current.n }),
         ...(history.files !== undefined && { files: history.files.get(story.id) ?? [] }),
+        ...(deleted.length > 0 && { deleted }),
       }
     }),
   }

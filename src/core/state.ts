@@ -166,6 +166,8 @@ interface Progress {
   readonly iterations: readonly IterationRecord[]
   /** Uncommitted files of the user's that are in no checkpoint any more, by an agent's doing. */
   readonly gone: readonly GoneFile[]
+  /** What makes its "done" worth less, a sentence each. */
+  readonly weakened: readonly string[]
   /** Files that the gates themselves write, each time anew. */
   readonly gateFiles: readonly string[]
   readonly commitless: number
@@ -246,6 +248,7 @@ export function initialState(changeId: string): LoopState {
     git: blankMemory,
     iterations: [],
     gone: [],
+    weakened: [],
     gateFiles: [],
     commitless: 0,
     limitedUntilMs: {},

@@ -4,6 +4,7 @@ import { targetOf } from '../core/queue.ts'
 import type { Entry } from '../core/queue.ts'
 import type { QueueBody } from '../core/queue-event.ts'
 import { RalphError } from '../core/error.ts'
+import { isOfGate, joined } from '../core/weakness.ts'
 import { entryNow, lastLine, lineOf } from './queue-base.ts'
 import type { Base, Bases } from './queue-base.ts'
 import type { Landing, QueueHand } from './queue-ports.ts'
@@ -163,7 +164,13 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
   const landed = async (change: string, commit: string): Promise<void> => {
     const target = targetOf(now(), change)
     const isByHand = entryNow(now(), change)?.unresolved !== undefined
-    tell({ type: 'landed', change, commit })
+    const { weakened = [] } = await ports.loops.facts(change)
+    // A merge of both sides is a run of its own. What the gates of the landing had to say is known by them.
+    const warnings = joined(
+      entryNow(now(), change)?.warnings ?? [],
+      weakened.filter((words) => !isOfGate(words)),
+    )
+    tell({ type: 'landed', change, commit, ...(warnings.length > 0 && { warnings: [...warnings] }) })
     // Put together by hand: the loop that was to do it waits for a word that nobody needs any more.
     if (isByHand)
       await ports.loops.accept(change).catch((error: unknown) => {
@@ -194,16 +201,27 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     { commit, base }: { readonly commit: string; readonly base: string },
     stop: AbortSignal,
   ): Promise<boolean> => {
-    const told = (outcome: 'passed' | 'failed' | 'could_not_run', flaky = false): void => {
+    const told = (
+      outcome: 'passed' | 'failed' | 'could_not_run',
+      { flaky = false, ranNoTests }: { readonly flaky?: boolean; readonly ranNoTests?: true } = {},
+    ): void => {
       if (outcome === 'passed') proven.get(commit)?.add(gate)
-      tell({ type: 'candidate.gated', change, commit, gate, outcome, ...(flaky && { flaky }) })
+      tell({
+        type: 'candidate.gated',
+        change,
+        commit,
+        gate,
+        outcome,
+        ...(flaky && { flaky }),
+        ...(ranNoTests && { ran_no_tests: ranNoTests }),
+      })
     }
     const check = (on: string, isFresh: boolean): ReturnType<Landing['gate']> =>
       landing.gate(change, gate, on, stop, isFresh)
     const first = await check(commit, false)
     if (first.outcome === 'stopped') return false
     if (first.outcome === 'passed' && first.changed.length === 0) {
-      told('passed')
+      told('passed', first)
       return true
     }
     if (first.outcome === 'could_not_run') {
@@ -233,7 +251,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     const second = await check(commit, true)
     if (second.outcome === 'stopped') return false
     if (second.outcome === 'passed' && second.changed.length === 0) {
-      told('passed', true)
+      told('passed', { ...second, flaky: true })
       return true
     }
     told('failed')

@@ -60,6 +60,7 @@ export type LoopEvent = {
     readonly cost_usd?: number | undefined
     readonly duration_ms: number
   } | undefined
+  readonly warnings?: readonly string[] | undefined
   readonly undone?: readonly string[] | undefined
 } | {
   readonly type: 'story.started'

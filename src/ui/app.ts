@@ -285,6 +285,8 @@ export interface QueueReport {
     readonly waiting_until?: string
     /** What to type. */
     readonly hint?: string
+    /** What makes its "done" worth less: a changed gate, tests that are gone, a gate that ran none. */
+    readonly warnings: readonly string[]
     /** Of one that has landed: its worktree, which nothing needs any more. */
     readonly leftover_tree?: string
     /** Its branch is where it was when it landed: nobody has committed on it since. */
@@ -492,6 +494,8 @@ export type StatusReport = StateFile & {
   readonly finish_refused?: string
   /** What was refused was a squash. */
   readonly squash_refused?: true
+  /** What makes its "done" worth less: a changed gate, tests that are gone, a gate that ran none. */
+  readonly warnings?: readonly string[]
   /** What the summary of the last loop had to say, and nobody has settled since. */
   readonly notes?: readonly string[]
 }

@@ -16,6 +16,16 @@ describe('what was saved', () => {
   const realTest =
     "import assert from 'node:assert'\nimport test from 'node:test'\ntest('a', () => assert.ok(1))\n"
 
+  const idle = 'the gate passed and ran 0 tests: node --test'
+  const looks = [
+    ['status'],
+    ['why'],
+    ['report'],
+    ['report', '--format', 'md'],
+    ['report', '--format', 'html'],
+    ['report', '--json'],
+  ]
+
   function withTest(tasks = tasksOf(1)): Scratch {
     const at = scratch({ tasks })
     at.write('test/a.test.mjs', realTest)
@@ -44,8 +54,39 @@ describe('what was saved', () => {
     expect(stdout).toContain('✓ node --test (0 tests ran)')
     expect(stdout).toContain(`note: ${words}`)
     expect(stdout).toContain('the gate passed and ran 0 tests: node --test')
-    for (const look of [['status'], ['report'], ['report', '--format', 'html']])
-      expect((await ralph(at, look)).stdout).toContain(words)
+    expect(stdout).toMatch(/^! done, but node --test ran 0 tests {3}1 of 1 story/m)
+    for (const look of looks) {
+      const { stdout: said } = await ralph(at, look)
+      expect([look, said.includes(words), said.includes(idle)]).toEqual([look, true, true])
+    }
+    expect((await ralph(at, ['report'])).stdout).toContain('1 file: test/a.test.mjs (deleted)')
+  })
+
+  test('what weakens a gate is in the headline, and no resume and no other look forgets it; once the gate runs tests again, that is over', async () => {
+    const at = withTest(tasksOf(3))
+    at.write('package.json', '{"scripts":{"test":"node --test"}}\n')
+    at.git('add', '-A')
+    at.git('commit', '-qm', 'a gate')
+    const weak =
+      'rm -r test; sed s/--test/--test\\ --test-reporter=tap/ package.json > new; mv new package.json'
+    const again = `mkdir test; echo "import t from 'node:test'; t('a', () => {})" > test/a.test.mjs`
+    const work = `echo $RALPH_STORY >> src.txt; case $RALPH_STORY in 1) ${weak};; 2) ${again};; esac; ${complete}`
+    const args = ['--verify', 'npm test']
+    const first = await loop(at, work, ...args, '--story', '1')
+    const changed = '#1 changed what a gate runs: package.json: test (gate '
+    for (const words of [
+      changed,
+      'the gate passed and ran 0 tests: npm test',
+      '\n! story 1 is done, 2 others are open',
+    ])
+      expect(first.stdout).toContain(words)
+    const resumed = await ralph(at, ['resume', 'demo', '--story', '3'])
+    expect([resumed.code, resumed.stdout]).toEqual([0, expect.stringContaining(changed)])
+    expect((await ralph(at, ['why'])).stdout).toContain(changed)
+    const last = await ralph(at, ['resume', 'demo'])
+    expect(last.stdout).toMatch(/^! done, but #1 changed what npm test runs {3}3 of 3 stories/m)
+    for (const look of looks) expect((await ralph(at, look)).stdout).toContain(changed)
+    expect(last.stdout).not.toContain('ran 0 tests')
   })
 
   test('nothing is said of a test that was renamed, nor of one that the plan wants gone', async () => {

@@ -2,6 +2,7 @@
 import { baselineWords } from '../../core/baseline.ts'
 import type { Baseline, IterationRecord, LoopEvent, StorySummary } from '../../core/event.ts'
 import { keepsWork } from '../../core/report.ts'
+import { weakenedBy } from '../../core/weakness.ts'
 import { storyMeanings, symbolOf } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { storyName } from './describe.ts'
@@ -33,8 +34,8 @@ export interface Board {
   readonly failedGate: string | undefined
   /** What a gate says without the agent's work; `passed` also of one that has passed in this loop. */
   readonly baselines: ReadonlyMap<string, Baseline>
-  /** Gates that have passed, and that ran no test when they did so last. */
-  readonly untested: readonly string[]
+  /** What makes its "done" worth less, said before a resume too. */
+  readonly weakened: readonly string[]
   /** A person's words that came after the last prompt. */
   readonly unread: readonly string[]
   /** The attempts of this loop. */
@@ -68,13 +69,19 @@ export const emptyBoard: Board = {
   hasUndone: false,
   failedGate: undefined,
   baselines: new Map(),
-  untested: [],
+  weakened: [],
   unread: [],
   ended: [],
   gatesMs: new Map(),
 }
 
-export function applyBoard(board: Board, event: LoopEvent): Board {
+export function applyBoard(before: Board, event: LoopEvent): Board {
+  const board = applied(before, event)
+  const weakened = weakenedBy(before.weakened, event)
+  return board.weakened === weakened ? board : { ...board, weakened }
+}
+
+function applied(board: Board, event: LoopEvent): Board {
   if (event.type === 'loop.started')
     return {
       ...emptyBoard,
@@ -95,15 +102,13 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
   if (event.type === 'story.started') return { ...board, storyId: event.story_id }
   if (event.type === 'note.added') return { ...board, unread: [...board.unread, event.text] }
   if (event.type === 'iteration.started') return { ...board, unread: [] }
-  if (event.type === 'gate.ended' && event.claim !== undefined)
-    return { ...board, untested: untested(board, event) }
+  if (event.type === 'gate.ended' && event.claim !== undefined) return board
   if (event.type === 'baseline.ended')
     return { ...board, baselines: new Map(board.baselines).set(event.command, event.outcome) }
   // An iteration's own time is the agent's.
   if (event.type === 'gate.ended')
     return {
       ...board,
-      untested: untested(board, event),
       baselines:
         event.outcome === 'passed' ? new Map(board.baselines).set(event.command, 'passed') : board.baselines,
       failedGate: event.outcome === 'failed' ? event.command : board.failedGate,
@@ -129,15 +134,6 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
     hasUndone: board.hasUndone || (board.hasChanged && !keepsWork[iteration.verdict]),
     ended: [...board.ended, iteration],
   }
-}
-
-function untested(
-  board: Board,
-  { command, outcome, ran_no_tests: none }: Extract<LoopEvent, { type: 'gate.ended' }>,
-): readonly string[] {
-  if (outcome !== 'passed') return board.untested
-  const others = board.untested.filter((each) => each !== command)
-  return none ? [...others, command] : others
 }
 
 /** That the gate of the last failure fails on its own, in words; where it is known. */

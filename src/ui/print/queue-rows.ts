@@ -40,7 +40,12 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
     return {
       change: clean(entry.change),
       state: state === 'landed' && landed !== '' ? `landed ${shortHash(landed)}` : stateWord(state),
-      meaning: isBusy && waiting !== undefined ? 'waiting' : meanings[state],
+      meaning:
+        isBusy && waiting !== undefined
+          ? 'waiting'
+          : state === 'landed' && entry.warnings.length > 0
+            ? 'human'
+            : meanings[state],
       stories: total === 0 ? '' : `${String(done)}/${String(total)}`,
       attempt: isBusy && entry.attempt > 0 ? String(entry.attempt) : '',
       elapsed: isBusy && entry.started_at !== '' ? seconds(busyMs(entry, nowMs)) : '',
@@ -54,7 +59,10 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
             : state === 'done' && entry.why === ''
               ? 'not landed yet'
               : entry.why,
-        ].join('  '),
+          ...entry.warnings.map((words) => `! ${words}`),
+        ]
+          .filter((each) => each !== '')
+          .join('  '),
       ),
       hint: clean(entry.hint ?? ''),
     }

@@ -53,9 +53,10 @@ function wordsOf(event: QueueEvent): string {
     case 'refs.held':
       return event.told.map((line) => `! ${event.change}: ${line}`).join('\n')
     case 'loop.ended':
-      return event.is_short
-        ? `○ ${event.change}: its share of the budget is used up`
-        : `✓ ${event.change}: its loop is done`
+      if (event.is_short) return `○ ${event.change}: its share of the budget is used up`
+      return event.warnings === undefined
+        ? `✓ ${event.change}: its loop is done`
+        : `! ${event.change}: its loop is done, but ${event.warnings.join('; ')}`
     case 'candidate.began':
       return `▸ ${event.change}: merging`
     case 'candidate.conflicted':
@@ -72,7 +73,7 @@ function wordsOf(event: QueueEvent): string {
       return ''
     case 'candidate.gated':
       return event.outcome === 'passed'
-        ? `✓ ${event.change}: gate passed: ${event.gate}${event.flaky ? ' (it failed once, and passed when it ran again)' : ''}`
+        ? `✓ ${event.change}: gate passed: ${event.gate}${event.ran_no_tests ? ' (0 tests ran)' : ''}${event.flaky ? ' (it failed once, and passed when it ran again)' : ''}`
         : `✕ ${event.change}: gate ${event.outcome === 'failed' ? 'failed' : 'could not run'}: ${event.gate}`
     case 'base.moved':
       return event.came === undefined
@@ -86,7 +87,9 @@ function wordsOf(event: QueueEvent): string {
     case 'queue.rebuilt':
       return `! the queue's journal was gone: from git, ${event.landed.map((each) => each.change).join(', ')} landed on ${event.target}; what else was in the queue is not known`
     case 'landed':
-      return `✓ ${event.change}: landed as ${event.commit.slice(0, 7)}`
+      return event.warnings === undefined
+        ? `✓ ${event.change}: landed as ${event.commit.slice(0, 7)}`
+        : `! ${event.change}: landed as ${event.commit.slice(0, 7)}, but ${event.warnings.join('; ')}`
   }
 }
 

@@ -78,18 +78,13 @@ export function knownTokens(spent: SpentTokens): string {
 }
 
 /** What a sum of figures cannot say: what was lost, what it leaves out or guesses. */
-export function notesOf({
-  totals,
-  stories,
-  not_kept: lost,
-  tests_lost: tests = [],
-}: RunReport): readonly Fact[] {
+export function notesOf({ totals, stories, not_kept: lost, warnings = [] }: RunReport): readonly Fact[] {
   const attempts = stories.flatMap(({ story_id: id, attempts: of }) =>
     of.map((attempt) => ({ ...attempt, story_id: id })),
   )
   const facts: readonly Fact[] = [
     ['note', wordOnlyText(attempts).join()],
-    ...tests.map((text) => ['note', text] as const),
+    ...warnings.map((text) => ['note', text] as const),
     [attempts.every(isKeptOrWaited) ? 'waited' : 'undone', lossWords(totals, lost)],
     ['tokens', guessWords(stories, totals.iterations)],
     [
@@ -269,8 +264,13 @@ export function aboutOf(report: RunReport): readonly Fact[] {
 const mostFiles = 8
 
 /** That each story ticks its boxes goes without saying. */
-export function filesOf({ files = [] }: StoryReport, { change_id: change }: RunReport): readonly string[] {
-  return files.filter((file) => !file.endsWith(`changes/${change}/tasks.md`))
+export function filesOf(
+  { files = [], deleted = [] }: StoryReport,
+  { change_id: change }: RunReport,
+): readonly string[] {
+  return files
+    .filter((file) => !file.endsWith(`changes/${change}/tasks.md`))
+    .map((file) => (deleted.includes(file) ? `${file} (deleted)` : file))
 }
 
 /** "3 files: a.ts, b.ts, c.ts"; empty where nothing is known or changed. */

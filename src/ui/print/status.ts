@@ -61,9 +61,12 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
   return [
     `${paint.bold(oneLine(report.change_id))}  ${headWord(report, paint)}`,
     ...factLines(facts, page),
-    ...[...wordOnlyText(report.iterations), ...editWords(report), ...(report.notes ?? [])].map((line) =>
-      folded(`note: ${oneLine(line)}`, columns, '  ').replace('note:', paint.yellow('note:')),
-    ),
+    ...[
+      ...wordOnlyText(report.iterations),
+      ...(report.warnings ?? []),
+      ...editWords(report),
+      ...(report.notes ?? []),
+    ].map((line) => folded(`note: ${oneLine(line)}`, columns, '  ').replace('note:', paint.yellow('note:'))),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
     ...stepLines(
       [...asideSteps(report), ...nextSteps(report)],

@@ -1,6 +1,7 @@
 // The last lines of a loop: what happened, where the work is, what to type next; each said once.
 import { afterColon } from '../../core/outcome.ts'
 import { wordOnly } from '../../core/report.ts'
+import { weakWord } from '../../core/weakness.ts'
 import { wordOnlyText } from './facts.ts'
 import type { GoneFile, LoopEvent } from '../../core/event.ts'
 import { humanWord, mark, statusMeaning, statusWord, symbolOf } from '../vocabulary.ts'
@@ -50,9 +51,16 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const known = board.ended.filter(({ story_id: id }) => begins(board.ended, id))
   const part = status === 'done' ? partWords(result.reason, board) : undefined
   const isWordOnly = status === 'done' && !isManual(board) && isAllWordOnly(known, totals)
-  const sign = isWordOnly
-    ? paint.yellow(symbolOf('human'))
-    : mark(isYours ? 'human' : statusMeaning(status), paint)
+  const [weakness] = board.weakened
+  const doubt = isWordOnly
+    ? "no file was changed: the agent's word only"
+    : status === 'done' && weakness !== undefined
+      ? oneLine(weakWord(weakness))
+      : undefined
+  const sign =
+    doubt !== undefined
+      ? paint.yellow(symbolOf('human'))
+      : mark(isYours ? 'human' : statusMeaning(status), paint)
   const stories = `${String(totals.stories_done)} of ${plural(totals.stories_total, 'story', 'stories')}`
   const tried = triedWords(totals, status === 'done', isManual(board))
   const counts = `${stories}, ${tried}`
@@ -64,7 +72,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const lost = lostWords(totals, stop === 'error' ? 'not saved' : lostWord(totals, board))
   const word = isYours
     ? humanWord(paint)
-    : isWordOnly
+    : doubt !== undefined
       ? paint.bold(paint.yellow(status))
       : statusWord(status, paint)
   const headed = (text: string, more: { right?: string } = {}): readonly string[] => {
@@ -72,10 +80,12 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     return [first.replace(status, word), ...rest]
   }
   const dimmed = (text: string): readonly string[] => entryLines({ indent: 2, text, style: paint.dim }, sheet)
-  const idle = board.untested.map((gate) => `the gate passed and ran 0 tests: ${oneLine(gate)}`)
-  const unchanged = [...(isWordOnly && part === undefined ? [] : wordOnlyText(known)), ...idle].flatMap(
-    (text) => entryLines({ indent: 2, text, style: paint.yellow }, sheet),
-  )
+  const unchanged = [
+    ...(isWordOnly && part === undefined ? [] : wordOnlyText(known)).flatMap((text) =>
+      entryLines({ indent: 2, text, style: paint.yellow }, sheet),
+    ),
+    ...board.weakened.flatMap((text) => noteLines(text, sheet)),
+  ]
   const unread = board.unread.flatMap((text) =>
     entryLines(
       {
@@ -87,7 +97,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     ),
   )
   if (status === 'done') {
-    const what = isWordOnly ? `${status}, but no file was changed: the agent's word only` : status
+    const what = doubt === undefined ? status : `${status}, but ${doubt}`
     return [
       ...headed(part === undefined ? `${what}   ${counts}` : `${part}   ${tried}`, { right }),
       ...lost.flatMap(dimmed),
@@ -182,14 +192,16 @@ export function placeLines(ending: Ending, sheet: Sheet): readonly string[] {
       entryLines({ indent: 2, text, ...(text.startsWith(ownFiles) && { style: paint.yellow }) }, sheet),
     ),
     ...hint.flatMap(said),
-    ...ending.lasting.flatMap((line) => {
-      const [first = '', ...rest] = said(`note: ${oneLine(line)}`)
-      return [first.replace('note:', paint.yellow('note:')), ...rest]
-    }),
+    ...ending.lasting.flatMap((line) => noteLines(line, sheet)),
     // Lines to be copied: never wrapped.
     ...goneLines(gone).map((line) => `  ${line}`),
     ...nextLines(ending, sheet),
   ]
+}
+
+function noteLines(text: string, sheet: Sheet): readonly string[] {
+  const [first = '', ...rest] = entryLines({ indent: 2, text: `note: ${oneLine(text)}` }, sheet)
+  return [first.replace('note:', sheet.paint.yellow('note:')), ...rest]
 }
 
 /** Files of the user's that were in no commit when the loop began, and that an agent took away. */

@@ -37,9 +37,10 @@ export function whyText(
       ? ''
       : paint.dim(`  since ${clockTime(ended).slice(0, 5)}, ${ago(ended, nowMs)}`)
   const change = oneLine(report.change_id)
+  const weak = (report.warnings ?? []).map((text): Fact => ['note', oneLine(text)])
   const facts: Fact[] = isHeld(report)
-    ? parkedRows(report.parked).toSpliced(1, 0, ['safe', safeWords(report)])
-    : [...causeRows(report, gate), ['safe', safeWords(report)], ...refusedRows(report)]
+    ? parkedRows(report.parked).toSpliced(1, 0, ...weak, ['safe', safeWords(report)])
+    : [...causeRows(report, gate), ...weak, ['safe', safeWords(report)], ...refusedRows(report)]
   const next = nextSteps(report)
   const steps = [...lookSteps(report, gate), ...(isRed(gate?.baseline) ? next.map(withoutWords) : next)]
   return [

@@ -20,6 +20,7 @@ const row = (change: string, more: Partial<Row>): Row => ({
   target: 'main',
   candidate: '',
   landed: '',
+  warnings: [],
   attempt: 0,
   started_at: '',
   worked_ms: 0,
