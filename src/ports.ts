@@ -168,9 +168,9 @@ export interface Checkpoints {
   start(mode: 'start' | 'fresh' | 'resume'): Promise<{ readonly commit: string }>
   /**
    * Before every spawn: the checkpoint of this story exists, HEAD is at it, the tree equals it.
-   * Violated: repaired from the journal, or throws; never ignored.
+   * Violated: repaired from the journal, or throws; never ignored. `byHand`: no spawn, the user has ticked it.
    */
-  ensure(storyId: string): Promise<{ readonly commit: string }>
+  ensure(storyId: string, byHand?: boolean): Promise<{ readonly commit: string }>
   /**
    * Before an agent or a gate of iteration n starts: variables for its environment alone, by which its git tells which refs it
    * writes and which commands it runs. What no watched git wrote is not the agent's.

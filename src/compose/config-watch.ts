@@ -118,8 +118,8 @@ export function watchConfig(site: Site, checkpoints: Checkpoints, watch: ConfigW
 
   return {
     ...checkpoints,
-    ensure: async (storyId) => {
-      const ensured = await checkpoints.ensure(storyId)
+    ensure: async (storyId, byHand) => {
+      const ensured = await checkpoints.ensure(storyId, byHand)
       await remember()
       return ensured
     },

@@ -1,9 +1,11 @@
 // How a run begins or goes on: the first event, and the first reading of the plan that resolves its limits.
+import { withPassed } from './baseline.ts'
 import type { LoopEvent, StorySummary } from './event.ts'
+import { outcome } from './outcome.ts'
 import { isManual } from './policy.ts'
 import type { LoopState, StartedState } from './state.ts'
 import { initialState, selectedStories } from './state.ts'
-import { follow } from './transitions.ts'
+import { conclude, enter, follow } from './transitions.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 
@@ -62,7 +64,37 @@ export function planRead(state: StartedState, event: Of<'plan.read'>): StartedSt
     tasksTotal: event.tasks_total,
   }
   const resolved = read.maxIterations === 0 ? { ...read, maxIterations: resolveMaxIterations(read) } : read
-  return state.phase === 'planning' ? follow(resolved) : resolved
+  if (state.phase !== 'planning') return resolved
+  const byHand = tickedByHand(state, read.stories)
+  const begun = { ...resolved, byHand }
+  return byHand.length > 0 && state.stop === undefined ? enter(begun, { phase: 'proving' }) : follow(begun)
+}
+
+/** Between two loops of a run only a person ticks: a box is their word until the gates have judged it. */
+function tickedByHand(before: StartedState, stories: readonly StorySummary[]): readonly string[] {
+  const { checkpoint, lastCheckpoint } = before.git
+  // Stashes have none between two loops; after a cleanup the work is the user's alone.
+  const begun = before.settings.checkpoint === 'stash' ? lastCheckpoint : checkpoint
+  if (isManual(before) || begun === undefined) return []
+  const isKnown = ({ id }: StorySummary): boolean =>
+    before.byHand?.includes(id) !== true &&
+    before.stories.some((known) => known.id === id && known.status === 'done')
+  return stories.filter((story) => story.status === 'done' && !isKnown(story)).map(({ id }) => id)
+}
+
+export function handChecked(state: StartedState, event: Of<'hand.checked'>): StartedState {
+  const { story_ids: ids, failed } = event
+  // Stopped in the middle: they are judged when it continues.
+  if (state.stop !== undefined) return follow(state)
+  if (failed === undefined) {
+    const baselines = ids.reduce((all, id) => withPassed({ ...state, baselines: all }, id), state.baselines)
+    return follow({ ...state, byHand: [], baselines })
+  }
+  const names = ids.length === 1 ? `Story ${ids[0]} is` : `Stories ${ids.join(', ')} are`
+  const box = ids.length === 1 ? 'its box' : 'their boxes'
+  const hint = `Nothing was undone. Fix it, or untick ${box}; then type: ralph resume ${state.changeId}`
+  const why = event.could_not_run === true ? 'gate' : 'hand'
+  return conclude(state, outcome(why, `${names} ticked by hand, but ${failed}`, hint))
 }
 
 function withChanged(

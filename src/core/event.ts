@@ -497,6 +497,14 @@ const privateBodies = [
     could_not_run: z.boolean().optional(),
     ...standSchema.shape,
   }),
+  /** What the gates say of stories that a person has ticked between two loops. */
+  z.object({
+    type: z.literal('hand.checked'),
+    story_ids: z.array(z.string()),
+    /** Why not, in one line; absent: all passed. */
+    failed: z.string().optional(),
+    could_not_run: z.boolean().optional(),
+  }),
   /** What is in the work tree is not what the gates have passed: nothing was saved. */
   z.object({ type: z.literal('checkpoint.refused'), n: z.number().int(), ...standSchema.shape }),
   z.object({

@@ -1,5 +1,5 @@
 // How each event changes the state: one exhaustive switch, no effects.
-import { planRead, started } from './beginning.ts'
+import { handChecked, planRead, started } from './beginning.ts'
 import { withPassed } from './baseline.ts'
 import { died, keptLate, prolonged, savedLate } from './death.ts'
 import { isTalk } from './cursor.ts'
@@ -71,6 +71,8 @@ function evolveLoop(before: LoopState, event: Exclude<LoopEvent, TalkEvent>): Lo
   switch (event.type) {
     case 'plan.read':
       return planRead(state, event)
+    case 'hand.checked':
+      return state.phase === 'proving' ? handChecked(state, event) : state
     case 'story.started':
       return state.phase === 'opening_story'
         ? enter(state, { phase: 'ensuring', storyId: state.storyId })

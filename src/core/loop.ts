@@ -14,6 +14,13 @@ import { exceedsHardLimit } from './usage.ts'
 /** What the engine is asked to do; each command leads to at least one event, which leads to the next command. */
 export type Command =
   | { readonly do: 'read_plan' }
+  | {
+      readonly do: 'check_hand'
+      /** The attempt before it, under which its output is kept. */
+      readonly n: number
+      readonly storyIds: readonly string[]
+      readonly commands: readonly string[]
+    }
   | { readonly do: 'announce'; readonly event: EventBody }
   | { readonly do: 'ensure_checkpoint'; readonly storyId: string }
   | {
@@ -139,6 +146,8 @@ export function next(state: LoopState): Command | undefined {
       return undefined
     case 'planning':
       return { do: 'read_plan' }
+    case 'proving':
+      return checkHand(state)
     case 'opening_story':
       return { do: 'announce', event: storyStarted(state) }
     case 'ensuring':
@@ -177,6 +186,11 @@ export function next(state: LoopState): Command | undefined {
     case 'recording':
       return iterationCommand(state)
   }
+}
+
+function checkHand({ byHand: storyIds = [], iterations, settings }: StartedState): Command {
+  const commands = [...new Set(storyIds.flatMap((id) => gatesOf(settings, id)))]
+  return { do: 'check_hand', n: iterations.length, storyIds, commands }
 }
 
 function iterationCommand(state: IterationState): Command {

@@ -25,6 +25,7 @@ const exits: Record<StopReason, readonly [status: Outcome['status'], exitCode: n
   retries: ['stuck', 3],
   iterations: ['stuck', 3],
   stall: ['stalled', 4],
+  hand: ['stuck', 3],
   human: ['stopped', 5],
   budget: ['stopped', 6],
   limit: ['stopped', 6],
@@ -87,6 +88,7 @@ export function reportsOf(state: StartedState): readonly EventBody[] {
     case 'iterations':
     case 'gate':
     case 'stall':
+    case 'hand':
     case 'budget':
     case 'limit':
     case 'auth':

@@ -83,6 +83,7 @@ export type StopReason =
   | 'retries'
   | 'iterations'
   | 'stall'
+  | 'hand'
   | 'human'
   | 'budget'
   | 'limit'
@@ -130,6 +131,8 @@ interface Progress {
   readonly maxIterations: number
   readonly stories: readonly StorySummary[]
   readonly humanTasks: readonly string[]
+  /** Stories that a person has ticked between two loops, and no gate has judged yet. */
+  readonly byHand?: readonly string[]
   readonly tasksDone: number
   readonly tasksTotal: number
   /** Story announced last in this process's run. */
@@ -208,7 +211,16 @@ export type Doing =
   | { readonly phase: 'opening_story' | 'ensuring' | 'opening_iteration'; readonly storyId: string }
   | { readonly phase: 'waiting'; readonly waiting: Waiting }
   | { readonly phase: 'finishing'; readonly choice: Choice }
-  | { readonly phase: 'planning' | 'confirming' | 'reporting' | 'choosing' | 'completing' | 'ended' }
+  | {
+      readonly phase:
+        | 'planning'
+        | 'proving'
+        | 'confirming'
+        | 'reporting'
+        | 'choosing'
+        | 'completing'
+        | 'ended'
+    }
 
 /** In a phase that has no use for it there is none. */
 type Only<T> = T extends Doing

@@ -68,7 +68,7 @@ function take(state: StartedState, decision: Decision): StartedState {
 }
 
 /** The outcome stands; its reports go out first, then the choice is offered. */
-function conclude(state: StartedState, end: Outcome): StartedState {
+export function conclude(state: StartedState, end: Outcome): StartedState {
   // The status stands from here on: a question at the end may wait for hours.
   const concluded = { ...state, outcome: end, reported: 0, status: end.status }
   return reportsOf(concluded).length > 0 ? enter(concluded, { phase: 'reporting' }) : offerChoice(concluded)

@@ -4,6 +4,7 @@ import { inOneLine, RalphError } from '../core/error.ts'
 import { resultOf } from '../core/outcome.ts'
 import type { Context } from './context.ts'
 import { judgeClaim } from './claim.ts'
+import { checkHand } from './hand.ts'
 import { mostFiles } from './save.ts'
 import { checkGates, tellJudged, warnEach } from './gate-check.ts'
 import { planRead, recordIteration } from './record.ts'
@@ -20,6 +21,8 @@ export async function perform(command: Command, context: Context): Promise<void>
     case 'read_plan':
       // Whole, once for each loop: who listens from its start on has not heard of the stories of the loops before it.
       return tell(planRead(await ports.spec.read(), { settings: context.state().settings, stories: [] }))
+    case 'check_hand':
+      return checkHand(command, context)
     case 'ensure_checkpoint': {
       if (!context.begun() || ports.mode === 'resume') await context.begin()
       const { commit } = await ports.checkpoints.ensure(command.storyId)

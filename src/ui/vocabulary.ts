@@ -211,6 +211,7 @@ export function workedMs(
 export const phaseWords: Readonly<Record<string, string>> = {
   keeping: 'keeping the attempt',
   gating: 'running the gates',
+  proving: 'running the gates on what was ticked by hand',
   settling: 'ticking the boxes',
   saving: 'saving',
   reverting: 'undoing the attempt',

@@ -143,6 +143,9 @@ export function play(world: World): Run {
       case 'read_plan':
         planRead()
         break
+      case 'check_hand':
+        tell({ type: 'hand.checked', story_ids: [...command.storyIds] })
+        break
       case 'ensure_checkpoint':
         tell({ type: 'checkpoint.verified', commit: 'c0' })
         break

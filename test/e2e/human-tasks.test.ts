@@ -45,6 +45,20 @@ describe('a task for a person', () => {
     expect(at.git('status', '--porcelain')).toBe('')
   })
 
+  test('U1: a task that a person has done counts once the gates pass, and its tick is saved', async () => {
+    const { at } = await waiting([])
+    tick(at.repo)
+    const red = await ralph(at, ['resume', 'demo', '--verify', 'test -e bank.txt'])
+    expect([red.code, red.stdout]).toEqual([
+      3,
+      expect.stringContaining('1 is ticked by hand, but test -e bank.txt'),
+    ])
+    at.write('bank.txt', 'called\n')
+    expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+    expect(at.git('status', '--porcelain')).toBe('')
+    expect(at.git('show', 'ralph/demo:bank.txt')).toBe('called')
+  })
+
   test('B1: so it is with a plan that was never committed', async () => {
     const at = scratch({ tasks, commit: false })
     at.git('add', 'README.md')

@@ -5,7 +5,7 @@ import type { Operation, RefName } from '../../core/git-facts.ts'
 import type { Pending } from '../../core/git-memory.ts'
 import { ownerOfRef } from '../../core/ownership.ts'
 import type { Checkpoints, Recovered } from '../../ports.ts'
-import { adoptedWords } from './attempt/adopted.ts'
+import { adoptedSubject, adoptedWords, type Hand } from './attempt/adopted.ts'
 import { tellAside } from './guard/refused-settings.ts'
 import { finishBranch } from './finish/branch-finish.ts'
 import { redoFinish } from './finish/finish-perform.ts'
@@ -45,7 +45,7 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
     {
       preflight: preflightBranch,
       start: startBranch,
-      ensure: (store, storyId) => ensure(store, storyId, true),
+      ensure: (store, storyId, byHand = false) => ensure(store, { storyId, byHand }, true),
       planSave,
       finish: async (store, choice, said) => {
         if (choice === 'cleanup' || choice === 'squash') await takePlan(store)
@@ -57,7 +57,7 @@ export function branchCheckpoints(deps: CheckpointDeps): Checkpoints {
   )
 }
 
-async function ensure(store: Store, storyId: string, mayRepair: boolean): Promise<{ commit: string }> {
+async function ensure(store: Store, about: Hand, mayRepair: boolean): Promise<{ commit: string }> {
   const { checkpoint, openAttempt } = store.memory()
   if (checkpoint === undefined) throw nothingToResume(store.change)
   await store.author()
@@ -96,7 +96,7 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
     await restore(store)
   } else if (observed.refs.head.ref === branch) {
     await refuseHalfDone(store.git, 'repository_state', `\`ralph resume ${store.change}\``)
-    if (!(await adopt(store, observed, storyId, checkpoint))) return await ensure(store, storyId, true)
+    if (!(await adopt(store, observed, about, checkpoint))) return await ensure(store, about, true)
   } else if (dirty) {
     throw new RalphError(
       'repository_state',
@@ -109,16 +109,11 @@ async function ensure(store: Store, storyId: string, mayRepair: boolean): Promis
     await refuseHiddenEdits(store.git)
     await restore(store)
   }
-  return await ensure(store, storyId, false)
+  return await ensure(store, about, false)
 }
 
 /** Changed between two attempts, so by a person: taken into the checkpoint, never reverted. False: look again. */
-async function adopt(
-  store: Store,
-  observed: Observed,
-  storyId: string,
-  checkpoint: string,
-): Promise<boolean> {
+async function adopt(store: Store, observed: Observed, about: Hand, checkpoint: string): Promise<boolean> {
   const { git } = store
   const tip = observed.refs.head.commit
   const earlier = await loadSnapshot(store)
@@ -129,7 +124,7 @@ async function adopt(
   })
   // Another branch has other files: those of it are nobody's change.
   if (headRef(git) !== branchRef(store)) return false
-  await store.operate({ op: 'adopt', story: storyId, from: checkpoint, to: tip }, async () => {
+  await store.operate({ op: 'adopt', story: about.storyId, from: checkpoint, to: tip }, async () => {
     const isSame = tip !== undefined && tree === (await treeOf(git, tip))
     const commit = isSame
       ? tip
@@ -137,7 +132,7 @@ async function adopt(
           git,
           tree,
           [tip ?? checkpoint],
-          `changes before ${storyId}\n\n${ofChange(store)}`,
+          `${adoptedSubject(about)}\n\n${ofChange(store)}`,
           await store.author(),
         )
     const isLost = tip !== undefined && !(await isAncestor(git, checkpoint, tip))
@@ -147,7 +142,7 @@ async function adopt(
   })
   const { checkpoint: now = checkpoint } = store.memory()
   const heads = { from: checkpoint, to: tip }
-  const message = await adoptedWords(git, { from: checkpoint, to: now }, heads, storyId)
+  const message = await adoptedWords(git, { from: checkpoint, to: now }, heads, about)
   await store.note({ type: 'warning', code: 'changes_adopted', message })
   return true
 }

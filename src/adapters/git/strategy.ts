@@ -67,9 +67,9 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
   return explainRefusals(store, {
     preflight: (mode) => strategy.preflight(store, mode),
     start: (mode) => strategy.start(store, mode),
-    ensure: async (storyId) => {
+    ensure: async (storyId, byHand) => {
       await pack()
-      const ensured = await strategy.ensure(store, storyId)
+      const ensured = await strategy.ensure(store, storyId, byHand)
       passLoose(store.git)
       return ensured
     },

@@ -297,6 +297,7 @@ const stoppers: Readonly<Record<string, string>> = {
   retries: 'a story that used up its retries',
   iterations: '--max-iterations',
   stall: 'attempts that kept nothing',
+  hand: 'a gate that fails on what was ticked by hand',
   signal: 'you (ralph stop, Ctrl-C or a signal)',
   killed: 'a kill of ralph',
   limit: "the provider's limit",

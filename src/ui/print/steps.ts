@@ -119,6 +119,7 @@ function goOn(complete: Complete, change: string, board: Board): readonly Step[]
     return [[go, `${resume} ${budgetFlags(complete, started?.settings)}`, 'with a larger budget']]
   if (complete.stop_reason === 'model')
     return [[go, `${resume} --model NAME`, 'with a model that the agent knows']]
+  if (complete.stop_reason === 'hand') return [['try again', resume, 'when it is fixed, or its box unticked']]
   if (complete.stop_reason === 'human' && isManual({ started }) && hasMerge(stories))
     return [['see', 'ralph queue', 'whether the merge is accepted']]
   if (complete.stop_reason === 'human' && isManual({ started }))
@@ -184,8 +185,13 @@ export function isCleanedUp(complete: Complete, finished: Ending['finished']): b
   return (finished?.choice ?? complete.choice) === 'cleanup' && finished?.ok !== false
 }
 
-export function isNothingKept({ totals }: Complete): boolean {
+export function isNothingKept({ totals, status, stop_reason: why }: Complete): boolean {
   return (
-    totals.not_kept !== undefined && totals.iterations > 0 && totals.not_kept.iterations === totals.iterations
+    // What was ticked by hand is saved, by no attempt.
+    status !== 'done' &&
+    why !== 'hand' &&
+    totals.not_kept !== undefined &&
+    totals.iterations > 0 &&
+    totals.not_kept.iterations === totals.iterations
   )
 }

@@ -84,6 +84,8 @@ function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly
     return [['what', `every story that it was asked for was complete; ${now} open now`]]
   }
   if (last === undefined) return [['what', stopped(report)], ...yoursRows(report)]
+  if (report.stop_reason === 'hand')
+    return [['what', stopped(report)], ...(gate === undefined ? [] : gateRows(gate))]
   const failures = failuresInARow(iterations)
   if (failures.length === 0 || report.stop_reason === 'signal')
     return [['what', stopped(report)], ...yoursRows(report)]

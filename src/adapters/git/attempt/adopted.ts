@@ -4,12 +4,18 @@ import { textOf } from '../formats/bytes.ts'
 import { named, type Git } from '../git.ts'
 import { changedPaths } from '../tree/tree.ts'
 
+/** `byHand`: a person says that this story is done; else it is the one that an agent is given next. */
+export interface Hand {
+  readonly storyId: string
+  readonly byHand: boolean
+}
+
 /** From one checkpoint to the next; `heads`: where HEAD was then and is now. */
 export async function adoptedWords(
   git: Git,
   checkpoints: { readonly from: string; readonly to: string },
   heads: { readonly from: string | undefined; readonly to: string | undefined },
-  storyId: string,
+  { storyId, byHand }: Hand,
 ): Promise<string> {
   const [paths, commits, replaced] = await Promise.all([
     changedPaths(git, checkpoints.from, checkpoints.to),
@@ -22,7 +28,14 @@ export async function adoptedWords(
     ...(replaced.length === 0 ? [] : [`commits were taken off the branch (${replaced.join(', ')})`]),
     ...(paths.length === 0 ? [] : [`files were changed (${firstNames(paths.map(named), 10)})`]),
   ]
-  return `before story ${storyId} ${what.join(' and ') || 'the work tree was changed'}, not by the loop: that is saved with this story`
+  const done = what.join(' and ') || 'the work tree was changed'
+  return byHand
+    ? `story ${storyId} was ticked by hand, and ${done}: that is saved, and the gates judge it`
+    : `before story ${storyId} ${done}, not by the loop: that is saved with this story`
+}
+
+export function adoptedSubject({ storyId, byHand }: Hand): string {
+  return byHand ? `checkpoint: ${storyId}\n\nticked by hand` : `changes before ${storyId}`
 }
 
 /** Hash and subject of each, the newest first. */

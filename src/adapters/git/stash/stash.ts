@@ -77,7 +77,7 @@ async function start(store: Store, mode: StartMode): Promise<{ commit: string }>
   })
 }
 
-async function ensure(store: Store, storyId: string): Promise<{ commit: string }> {
+async function ensure(store: Store, storyId: string, byHand = false): Promise<{ commit: string }> {
   const { checkpoint, openAttempt } = store.memory()
   const snapshot = await loadSnapshot(store)
   if (checkpoint === undefined || snapshot === undefined) throw nothingToResume(store.change)
@@ -94,7 +94,7 @@ async function ensure(store: Store, storyId: string): Promise<{ commit: string }
   if (!isSame && openAttempt !== undefined) {
     await keep(store, openAttempt, false)
     await restore(store)
-    return await ensure(store, storyId)
+    return await ensure(store, storyId, byHand)
   }
   const isOurs = (message: string): boolean => message === entryName(store, storyId)
   if (isSame && (await ownStashes(store.git, isOurs)).size > 0) {
@@ -104,7 +104,10 @@ async function ensure(store: Store, storyId: string): Promise<{ commit: string }
   const commit = await store.operate({ op: 'take', story: storyId }, () => retake(store, storyId, true, now))
   if (!isSame) {
     const heads = { from: snapshot.head.commit, to: now.observed.refs.head.commit }
-    const message = await adoptedWords(store.git, { from: snapshot.commit, to: commit }, heads, storyId)
+    const message = await adoptedWords(store.git, { from: snapshot.commit, to: commit }, heads, {
+      storyId,
+      byHand,
+    })
     await store.note({ type: 'warning', code: 'changes_adopted', message })
   }
   return { commit }

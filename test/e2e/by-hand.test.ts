@@ -1,0 +1,109 @@
+// What a person has mended and ticked between two loops: the gates judge it before it counts, and it is saved.
+import { expect, test } from 'vitest'
+import type { Scratch } from './harness.ts'
+import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+
+const plan = 'openspec/changes/demo/tasks.md'
+const gate = 'echo run >> ../gate.log; grep -q good hello.txt'
+/** How often the gate has run. */
+const runsOf = (at: Scratch): number => at.read('../gate.log').trim().split('\n').length
+
+/** Story 1 failed its gate, was mended by hand to these words, and ticked. */
+async function mended(words: string, stories = 1, args: readonly string[] = []): Promise<Scratch> {
+  const at = scratch({ tasks: tasksOf(stories) })
+  const end = await ralph(at, [
+    'loop',
+    'demo',
+    '--agent-command',
+    goodAgent,
+    '--max-retries',
+    '0',
+    '--verify',
+    gate,
+    ...args,
+  ])
+  expect(end.code).toBe(3)
+  at.write('hello.txt', words)
+  at.write(plan, at.read(plan).replaceAll('[ ] 1.', '[x] 1.'))
+  return at
+}
+
+test('U1: a story that was ticked by hand is not done while a gate is red: nothing is undone, no agent starts, exit 3', async () => {
+  const at = await mended('broken\n', 2)
+  const before = runsOf(at)
+  const end = await ralph(at, ['resume', 'demo'])
+  expect([end.code, end.stderr]).toEqual([
+    3,
+    expect.stringContaining('story 1 was ticked by hand, and files'),
+  ])
+  expect(runsOf(at)).toBe(before + 1)
+  expect(end.stdout).toContain('tory 1 is ticked by hand, but ')
+  expect(end.stdout).toContain('when it is fixed, or its box unticked')
+  expect(end.stdout).not.toMatch(/done {3}|is as it began/)
+  expect([at.read('hello.txt'), at.read(plan).includes('[x] 1.1')]).toEqual(['broken\n', true])
+  // Nor is it the next time, whatever the plan said then.
+  const again = await ralph(at, ['resume', 'demo'])
+  expect(again.code).toBe(3)
+  expect(at.git('log', '--all', '--format=%s')).not.toContain('checkpoint: 2')
+  for (const look of ['status', 'why', 'report']) {
+    const { stdout } = await ralph(at, [look, 'demo'])
+    expect(stdout, look).toContain('ticked by hand')
+  }
+})
+
+test('U1: a story that was ticked by hand and passes is saved as a checkpoint, and the squash brings it', async () => {
+  const at = await mended('good\n')
+  const before = runsOf(at)
+  const end = await ralph(at, ['resume', 'demo'])
+  expect(end.code).toBe(0)
+  expect(runsOf(at)).toBe(before + 1)
+  expect(end.stdout).not.toContain('No story of this run is done yet')
+  expect(at.git('status', '--porcelain')).toBe('')
+  expect(at.git('log', '-1', '--format=%B', 'ralph/demo')).toMatch(/^checkpoint: 1\n\nticked by hand\n/)
+  // It has been proven: the gate is not asked again.
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+  expect(runsOf(at)).toBe(before + 1)
+  expect((await ralph(at, ['finish', 'demo', '--squash'])).code).toBe(0)
+  expect([at.git('show', 'HEAD:hello.txt'), at.git('status', '--porcelain')]).toEqual(['good', ''])
+})
+
+test('U1: the next story runs on what was done by hand once that has passed', async () => {
+  const at = await mended('good\n', 2)
+  const end = await ralph(at, ['resume', 'demo'])
+  expect(end.code).toBe(0)
+  expect(at.git('log', '--format=%s', '-3', 'ralph/demo').split('\n')).toEqual([
+    'checkpoint: 2',
+    'checkpoint: 1',
+    'initial state',
+  ])
+})
+
+test('U1: a red gate that is mended is asked again, and an unticked story is an agent’s again', async () => {
+  const at = await mended('broken\n')
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(3)
+  at.write('hello.txt', 'good\n')
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+  const other = await mended('broken\n')
+  expect((await ralph(other, ['resume', 'demo'])).code).toBe(3)
+  other.write(plan, other.read(plan).replaceAll('[x] 1.', '[ ] 1.'))
+  other.write('hello.txt', 'good\n')
+  const end = await ralph(other, ['resume', 'demo'])
+  expect(end.code).toBe(0)
+  expect(end.stdout).toContain('#2')
+})
+
+test('U1: with stashes what was done by hand is judged, too, and stays where it is', async () => {
+  const at = await mended('broken\n', 1, ['--checkpoint', 'stash'])
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(3)
+  expect(at.read('hello.txt')).toBe('broken\n')
+  at.write('hello.txt', 'good\n')
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+  expect([at.read('hello.txt'), at.git('stash', 'list')]).toEqual(['good\n', ''])
+})
+
+test('U1: a gate that takes away what was done by hand takes nothing that is in no ref', async () => {
+  const at = await mended('good\n')
+  const end = await ralph(at, ['resume', 'demo', '--verify', 'rm hello.txt; exit 1'])
+  expect(end.code).toBe(3)
+  expect(at.git('show', 'ralph/demo:hello.txt')).toBe('good')
+})
