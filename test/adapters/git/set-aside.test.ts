@@ -327,3 +327,39 @@ describe.each<Strategy>(['branch', 'stash'])('repositories inside (%s)', (strate
     for (const path of ['nn', 'hid/inner/r']) expectRepository(w, path)
   })
 })
+
+describe.each<Strategy>(['branch', 'stash'])(
+  'a repository that a story makes where the user has files (%s)',
+  (strategy) => {
+    it.each([
+      ['leaves alone', 'true', true],
+      ['deletes with its folder', 'rm -rf dir', false],
+      ['deletes', 'rm -rf dir/.git', false],
+    ])(
+      'G16: one that a later, failing attempt %s stays, or is named; the files and empty folders around it are back',
+      async (_name, script, isThere) => {
+        const w = worldOfTest()
+        w.write('dir/mine.txt', 'mine\n')
+        mkdirSync(join(w.dir, 'dir/empty'))
+        const checkpoints = await begun(w, strategy)
+        sh(w, 'git init -q dir')
+        w.write('work.txt', 'work\n')
+        await checkpoints.keep(1)
+        await checkpoints.save('1', 'checkpoint: 1')
+        await checkpoints.ensure('2')
+        sh(w, script)
+        const kept = await checkpoints.keep(2)
+        await checkpoints.restore()
+        expect(existsSync(join(w.dir, 'dir/.git'))).toBe(isThere)
+        expect([existsSync(join(w.dir, 'dir/empty')), w.read('dir/mine.txt')]).toEqual([true, 'mine\n'])
+        expect(told(w, 'set_aside')).toEqual([])
+        expect(kept.warnings.some((text) => text.startsWith('the repository dir/ lost its .git'))).toBe(
+          !isThere,
+        )
+        // Told once.
+        await checkpoints.ensure('2')
+        expect((await checkpoints.keep(3)).warnings.join()).not.toContain('lost its .git')
+      },
+    )
+  },
+)

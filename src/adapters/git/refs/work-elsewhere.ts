@@ -70,13 +70,15 @@ export function strayCommits({ head, refs }: Snapshot, { writes }: Ledger): stri
 /** No part of a checkpoint: only their absence can be told, or where they are now. A revert says itself what it puts back. */
 export function lostRepositories(
   { git }: Store,
-  { repositories = [] }: Snapshot,
+  { repositories = [], nested }: Snapshot,
   moved: readonly MovedFile[],
   mayBeSaved: boolean,
 ): string[] {
   const isMoved = (path: string): boolean => moved.some(({ was }) => path === `${was}/`)
   const gone = repositories.filter((path) => isMoved(path) || !existsSync(onDisk(git.worktree, path)))
-  const emptied = repositories.filter(
+  // Where files of the checkpoint lie around it the revert brings those back; submodules have their own words.
+  const within = nested.filter((path) => !path.endsWith('/')).map((path) => `${path}/`)
+  const emptied = [...repositories, ...within].filter(
     (path) => !gone.includes(path) && !existsSync(onDisk(git.worktree, `${path}.git`)),
   )
   const bare = emptied.map(

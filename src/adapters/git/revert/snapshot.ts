@@ -11,7 +11,8 @@ import { headOf, type Head, type RefName } from '../../../core/git-facts.ts'
 import { readAliases } from '../refs/aliases.ts'
 import { globalSettings } from '../tree/conversions.ts'
 import { exactBytesSchema, rememberBytes } from '../tree/exact-bytes.ts'
-import { above, lstatNow } from '../tree/files.ts'
+import { above, lstatNow, placeIn } from '../tree/files.ts'
+import { listingOf } from '../tree/listing.ts'
 import type { Git } from '../git.ts'
 import { forgetOthers, rememberGuarded } from '../guard/guarded.ts'
 import { findObeyed, guardedFileSchema } from '../guard/guarded-files.ts'
@@ -202,9 +203,12 @@ export async function composeSnapshot(
   ])
   // What a story makes git ignore stays part of the checkpoint.
   const isEmpty = new Set(observed.unseen.empty)
-  const empty = [
-    ...new Set([...observed.empty, ...(earlier?.empty ?? []).filter((path) => isEmpty.has(path))]),
-  ]
+  const isStillEmpty = (path: string): boolean =>
+    isEmpty.has(path) ||
+    // Or makes a repository of: nobody looks into those.
+    (observed.unseen.repositories.some((folder) => path.startsWith(folder)) &&
+      listingOf(placeIn(store.git.worktree, path.slice(0, -1)))?.isEmpty === true)
+  const empty = [...new Set([...observed.empty, ...(earlier?.empty ?? []).filter(isStillEmpty)])]
   // Those of the start, for as long as the run goes on.
   const conversions =
     earlier?.conversions ?? observed.settings.conversions.map(([key, value]) => [key, value])
@@ -248,7 +252,7 @@ export async function composeSnapshot(
     conversions,
     global_settings: earlier?.global_settings ?? globalSettings(store),
     folder_modes: readFolderModes(store.git, folderNames(folders, empty)),
-    nested: what.earlier?.tree === what.tree ? what.earlier.nested : nestedRepositories(store.git, folders),
+    nested: nestedNow(store, observed, what, folders),
     ...(await captureSubmodules(store, gitlinksOf(folders), what.earlier, what.inside)),
   }
 }
@@ -433,6 +437,21 @@ export function gitlinksOf(folders: readonly TreeFolder[]): string[] {
 export function nestedRepositories(git: Git, folders: readonly TreeFolder[]): string[] {
   const found = folders.filter(({ path }) => lstatNow(git.worktree, `${path}/.git`) !== undefined)
   return found.map(({ path, isSubmodule }) => (isSubmodule ? `${path}/` : path))
+}
+
+/** Of an attempt that is open nobody knows yet whether what it made stays. */
+function nestedNow(
+  store: Store,
+  { unseen }: Observed,
+  { tree, earlier }: SnapshotParts,
+  folders: readonly TreeFolder[],
+): string[] {
+  const isOpen = store.memory().openAttempt !== undefined
+  if (earlier?.tree !== tree || (!isOpen && unseen.repositories.length > 0))
+    return nestedRepositories(store.git, folders)
+  const isThere = (path: string): boolean =>
+    lstatNow(store.git.worktree, `${path.replace(/\/$/, '')}/.git`) !== undefined
+  return isOpen ? earlier.nested : earlier.nested.filter(isThere)
 }
 
 /** Those of a tree, the empty ones, and what nothing but these lies in; the outer before the inner. */

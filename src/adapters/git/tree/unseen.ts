@@ -15,6 +15,8 @@ export interface Unseen {
   readonly deep: readonly string[]
   /** Folders without anything in them, ignored ones too; `a/b/`. */
   readonly empty: readonly string[]
+  /** Folders, submodules too, that hold a repository of their own; `a/b/`. */
+  readonly repositories: readonly string[]
 }
 
 /** Repositories of others and what must stay out are not looked into. */
@@ -25,11 +27,13 @@ export function findUnseen(
   const special: string[] = []
   const deep: string[] = []
   const empty: string[] = []
+  const repositories: string[] = []
   const root = Buffer.byteLength(worktree) + 1
   const nowMs = Date.now()
   const visit = (folder: string): void => {
     const listing = listingOf(folder === '' ? worktree : placeIn(worktree, folder.slice(0, -1)), nowMs)
-    if (listing === undefined || (folder !== '' && listing.isRepository)) return
+    if (listing === undefined) return
+    if (folder !== '' && listing.isRepository) return void repositories.push(folder)
     if (listing.isEmpty) empty.push(folder)
     for (const name of listing.special) if (!isExempt(`${folder}${name}`)) special.push(`${folder}${name}`)
     for (const name of listing.folders) {
@@ -40,7 +44,7 @@ export function findUnseen(
     }
   }
   visit('')
-  return { special, deep, empty }
+  return { special, deep, empty, repositories }
 }
 
 /** Before git looks: a revert that meets a path beyond reach can do nothing about it. What was there at the checkpoint stays. */
