@@ -2,7 +2,7 @@
 import { execSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, describe, expect, it } from 'vitest'
+import { afterEach, describe, expect, it, vi } from 'vitest'
 import { applyTrees } from '../../../src/adapters/git/landing/apply.ts'
 import { gitIn } from '../../../src/adapters/git/git.ts'
 import { findRepository } from '../../../src/adapters/git/repository.ts'
@@ -298,6 +298,24 @@ describe('C1, found by torture (810/28): a user who switches to another branch j
       'new, of the user\n',
       'by the agent\n',
     ])
+  })
+
+  it('after an agent, by a look that takes longer than a lock is waited for: what the switch took away is not called deleted', async () => {
+    const { w, done, checkpoints } = await withSwitch()
+    await checkpoints.keep(1, true)
+    await checkpoints.save('1', 'checkpoint: 1')
+    await checkpoints.ensure('2')
+    w.write('more.txt', 'of the second story\n')
+    rmSync(done)
+    const clock = performance.now.bind(performance)
+    let passedMs = 0
+    const slow = vi.spyOn(performance, 'now').mockImplementation(() => clock() + (passedMs += 4000))
+    const { refused } = await checkpoints.keep(2, true).finally(() => slow.mockRestore())
+    expect([existsSync(done), refused ?? '']).toEqual([true, ''])
+    await checkpoints.save('2', 'checkpoint: 2')
+    expect(w.git('ls-tree', '--name-only', 'ralph/demo').trim().split('\n')).toEqual(
+      expect.arrayContaining(['a.txt', 'agent.txt', 'mine.txt', 'more.txt']),
+    )
   })
 
   it('after an agent: the attempt fails with that reason, its work is kept and the user’s files are back', async () => {

@@ -143,14 +143,19 @@ export function headRef({ gitDir }: Pick<Git, 'gitDir'>): RefName | undefined {
  */
 export async function steadily<T>({ gitDir }: Pick<Git, 'gitDir'>, look: () => Promise<T>): Promise<T> {
   const deadline = performance.now() + 3000
-  for (;;) {
+  for (let looks = 1; ; looks += 1) {
     const head = headText(gitDir)
     const seen = await look()
-    const isSteady = headText(gitDir) === head && !existsSync(join(gitDir, 'index.lock'))
-    if (isSteady || performance.now() > deadline) return seen
+    // However long a look takes: one that saw two branches would take the files of the other for deleted.
+    const hasMoved = headText(gitDir) !== head && looks < mostLooks
+    const isLocked = existsSync(join(gitDir, 'index.lock')) && performance.now() < deadline
+    if (!hasMoved && !isLocked) return seen
     await pause(20)
   }
 }
+
+/** Nobody switches in each of so many, unless to keep it from an end. */
+const mostLooks = 100
 
 function isElsewhere(git: Git): boolean {
   return existsSync(join(git.gitCommonDir, 'reftable'))
