@@ -17,6 +17,7 @@ import { bareNames, requireSnapshot, type Snapshot } from './snapshot.ts'
 import { noteStaged } from '../attempt/staged.ts'
 import { storeOf, submoduleAt } from '../submodules/submodule.ts'
 import { restoreSubmodules } from '../submodules/submodules.ts'
+import { lookAgain } from './taken-out.ts'
 import { putBackSwept } from '../attempt/lost-ignored.ts'
 import { leaveFor } from '../refs/users-own.ts'
 import { indexTheirs, theirCommits, type TheirCommits } from '../refs/their-commits.ts'
@@ -28,7 +29,12 @@ export async function restoreSnapshot(
   snapshot: Snapshot,
   holder: string,
 ): Promise<readonly string[]> {
-  return await store.git.forgiving(() => restoreWhole(store, snapshot, holder))
+  await lookAgain(store)
+  try {
+    return await store.git.forgiving(() => restoreWhole(store, snapshot, holder))
+  } finally {
+    await lookAgain(store)
+  }
 }
 
 async function restoreWhole(store: Store, snapshot: Snapshot, holder: string): Promise<readonly string[]> {

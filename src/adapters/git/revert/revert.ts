@@ -14,13 +14,14 @@ import { scanOpened } from '../tree/unreadable.ts'
 import { openFolders, putBackFolderModes, putBackModes } from '../tree/modes.ts'
 import { openAbove } from '../tree/owner-access.ts'
 import { findMoved, putBackMoved, tellPutBack, type MovedFile } from './moved-files.ts'
-import { removePath } from '../tree/remove.ts'
+import { pruneAbove, removePath } from '../tree/remove.ts'
 import { asideOf, isAllHeld, type PutAside } from './set-aside.ts'
 import type { Store } from '../store.ts'
 import { scanEmptyFolders, type Scan } from '../tree/scan.ts'
 import { bareNames, folderNames, nestedRepositories, treeFolders, type Snapshot } from './snapshot.ts'
 import type { TreeChange, TreeFolder } from '../formats/objects.ts'
 import { absentPaths } from '../tree/sparse.ts'
+import { takeOut } from './taken-out.ts'
 import { syncPaths } from '../formats/sync.ts'
 import { withSameTree } from '../tree/tree.ts'
 import { forgetOtherSizes, writeBack } from './write-back.ts'
@@ -109,18 +110,23 @@ export async function revertTree(
     // Written once more in this very moment: the next round takes it.
     const isResting = (path: string): boolean => diskMark(git.worktree, path) === marks.get(path)
     const isHeld = extra.length + wrong.length > 0 ? await holds() : () => true
+    const take = (paths: readonly string[]): void => takeOut(store, paths, isResting)
+    // An attempt may be deleted; what was the user's before it may not.
+    const isGiven = (path: string): boolean => !waiting.some(({ now }) => within([now])(path))
+    const files = new Set(extra.filter((path) => !path.endsWith('/') && isGiven(path) && isHeld(path)))
+    const removed = [...files, ...wrong.filter((path) => absent.has(path))]
+    take(removed)
+    for (const path of removed) await pruneAbove(git.worktree, path)
     const topOf = topFolder(store, snapshot, names, [...scan.untracked, ...hidden].filter(stays))
     for (const path of extra) {
-      if (!isResting(path)) continue
+      if (files.has(path) || !isResting(path)) continue
       if (path.endsWith('/') && existsSync(onDisk(git.worktree, `${path}.git`))) {
         await gatherGitDir(store, snapshot, path.slice(0, -1))
         await putAside({ path, isRepository: true })
         continue
       }
       const moved = waiting.find(({ now }) => within([now])(path))
-      // An attempt may be deleted; what was the user's before it may not.
-      const isGiven = moved === undefined
-      if (isGiven && (path.endsWith('/') ? await isAllHeld(store, path, isHeld) : isHeld(path)))
+      if (isGiven(path) && path.endsWith('/') && (await isAllHeld(store, path, isHeld)))
         await removePath(git.worktree, path)
       else {
         const { now: top, was } = moved ?? { now: topOf(path), was: undefined }
@@ -128,10 +134,9 @@ export async function revertTree(
         inPlace.push(top)
       }
     }
-    for (const path of wrong) if (absent.has(path) && isResting(path)) await removePath(git.worktree, path)
     const back = wrong.filter((path) => !absent.has(path) && isResting(path))
     await clearTheWay(store, back, isHeld, putAside)
-    await withSameTree(index, () => writeBack(git, index, back))
+    await withSameTree(index, () => writeBack(git, index, back, take))
     for (const path of back) written.add(path)
     if (round > 0) await putBackBytes(store, snapshot, (path) => !back.includes(path))
   }
@@ -139,7 +144,7 @@ export async function revertTree(
     'checkpoint_failed',
     `the work tree could not be brought back to its checkpoint; still different: ${left.slice(0, 5).map(named).join(', ')}`,
     {
-      hint: `Everything is kept: see \`ralph attempts ${store.change}\`. Fix or remove these files, then \`ralph resume\`.`,
+      hint: `The attempt is kept: see \`ralph attempts ${store.change}\`. Fix or remove these files, then \`ralph resume\`.`,
     },
   )
 }

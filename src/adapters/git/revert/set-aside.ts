@@ -28,22 +28,28 @@ export type PutAside = (what: Apart) => Promise<boolean>
 
 /** For one revert: of very many things only the first are told one by one. */
 export function asideOf(store: Store): PutAside {
+  const tell = limited(store)
+  return (what) => setAside(store, what, tell)
+}
+
+type Tell = (message: string) => Promise<void>
+
+export function limited(store: Store): Tell {
   let lines = 0
-  const tell = async (message: string): Promise<void> => {
+  return async (message) => {
     lines += 1
     if (lines > mostLines + 1) return
     const folder = join(outermost(store).folder, 'aside')
     const text = lines > mostLines ? `more files like that are in ${folder}` : message
     await outermost(store).note({ type: 'warning', code: 'set_aside', message: text })
   }
-  return (what) => setAside(store, what, tell)
 }
 
 /** Told before it is done: after a kill in between nobody else would say it. */
 async function setAside(
   store: Store,
   { path, was, isRepository, isInTheWay }: Apart,
-  tell: (message: string) => Promise<void>,
+  tell: Tell,
 ): Promise<boolean> {
   const bare = path.replace(/\/$/, '')
   const from = onDisk(store.git.worktree, bare)
@@ -85,11 +91,21 @@ async function setAside(
 }
 
 /** What was taken out of the tree for a while, and something else has come into its place. */
-export async function keepApart(store: Store, from: Buffer, path: string): Promise<void> {
+export async function keepApart(
+  store: Store,
+  from: Buffer,
+  path: string,
+  { why, as, tell }: { readonly why: string; readonly as: string; readonly tell: Tell } = {
+    why: 'was made again while the gates ran without it: as it was before it is',
+    as: 'before',
+    tell: limited(store),
+  },
+): Promise<void> {
   const to = placeFor(store, path)
   await mkdir(parentPlace(to), { recursive: true })
-  const message = `${named(path)} was made again while the gates ran without it: as it was before it is kept in ralph's folder. To have both: ${wayBack(store, to, `${path}.before`)}`
-  await outermost(store).note({ type: 'warning', code: 'set_aside', message })
+  await tell(
+    `${named(path)} ${why} kept in ralph's folder. To have both: ${wayBack(store, to, `${path}.${as}`)}`,
+  )
   await rename(from, to)
 }
 

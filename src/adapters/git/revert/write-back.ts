@@ -1,5 +1,5 @@
 // Files of a checkpoint, written by git, with the line ends that they had: its settings may say otherwise. The size in the index tells.
-import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { entryAt, hashAt, parseIndex, sizeAt } from '../formats/index-bytes.ts'
 import type { Git } from '../git.ts'
@@ -16,22 +16,33 @@ interface Recorded {
   readonly id: string
 }
 
-export async function writeBack(git: Git, index: string, paths: readonly string[]): Promise<void> {
+/** `take`: what moves those out of the way that nobody has written since the look at them. */
+export async function writeBack(
+  git: Git,
+  index: string,
+  paths: readonly string[],
+  take: (paths: readonly string[]) => void,
+): Promise<void> {
   if (paths.length === 0) return
   const recorded = recordedSizes(index, paths)
-  await checkOut(git, index, paths)
+  await checkOut(git, index, paths, take)
   await putBackLineEnds(git, index, recorded)
 }
 
 /** By force only where something else is in the way: a file that somebody makes after the removal stays for the next round. */
-async function checkOut(git: Git, index: string, paths: readonly string[]): Promise<void> {
+async function checkOut(
+  git: Git,
+  index: string,
+  paths: readonly string[],
+  take: (paths: readonly string[]) => void,
+): Promise<void> {
   openAbove(git.worktree, paths)
   const isBeyond = beyondFolders(git.worktree)
   const isBlocked = new Set(
     paths.filter((path) => isBeyond(path) || lstatNow(git.worktree, path)?.isDirectory() === true),
   )
   const free = paths.filter((path) => !isBlocked.has(path))
-  for (const path of free) rmSync(onDisk(git.worktree, path), { force: true })
+  take(free)
   // Git forgets that mark of a file only where it finds one.
   const args = ['checkout-index', '--ignore-skip-worktree-bits', '--index', '--quiet', '-z', '--stdin']
   if (free.length > 0) await git.run(args, { index, input: joined(free), accept: [1] })
