@@ -24,7 +24,7 @@ import { hasLanded, isPlannedAgain, loopFacts, lowDisk, openChanges } from './qu
 import { startWords } from './queue-start.ts'
 import { queueNow, withBodies } from './queue-state.ts'
 import { findRootOf } from './root.ts'
-import { knownRun } from './site.ts'
+import { isRunning, knownRun } from './site.ts'
 import type { Site } from './site.ts'
 
 interface Plan {
@@ -32,6 +32,8 @@ interface Plan {
   readonly before: QueueState
   /** What the queue is told first. */
   readonly opening: (state: QueueState) => readonly QueueBody[]
+  /** In the queue, and not asked for: they stay as they are. */
+  readonly left: readonly string[]
 }
 
 export async function planUp(site: Site, request: UpWish): Promise<Plan> {
@@ -89,8 +91,28 @@ export async function planUp(site: Site, request: UpWish): Promise<Plan> {
         ...(entry.state === 'parked' ? [{ type: 'entry.retried' as const, change }] : []),
       ]
     })
-  const opened = await openedFor(site, request, { target, before, asked: asked(before) })
-  return { before, opening: (state) => [opened, ...asked(state)] }
+  const left = request.changes.length === 0 ? [] : await notAsked(site, before, request.changes, after)
+  const opened = await openedFor(site, request, { target, before, asked: asked(before), left })
+  return { before, opening: (state) => [opened, ...asked(state)], left }
+}
+
+/** What the named ones wait for is asked for, too; a loop that runs is under way already. */
+async function notAsked(
+  site: Site,
+  { entries }: QueueState,
+  names: readonly string[],
+  after: ReadonlyMap<string, readonly string[]>,
+): Promise<readonly string[]> {
+  const asked = new Set(names)
+  for (const name of asked) for (const earlier of after.get(name) ?? []) asked.add(earlier)
+  const others = entries.filter(
+    ({ change, state }) => state !== 'landed' && state !== 'removed' && !asked.has(change),
+  )
+  const runs = await Promise.all(others.map(({ change }) => knownRun(site, change)))
+  return others.flatMap(({ change }, at) => {
+    const run = runs[at]
+    return run !== undefined && isRunning(run) ? [] : [change]
+  })
 }
 
 /** Who types `--verify` anew for a change says what it has to pass, besides what its own loop had. */
@@ -113,11 +135,13 @@ export async function openedFor(
     before,
     asked,
     only,
+    left = [],
   }: {
     readonly target: string
     readonly before: QueueState
     readonly asked: readonly QueueBody[]
     readonly only?: string
+    readonly left?: readonly string[]
   },
 ): Promise<QueueOpened> {
   const opened: QueueOpened = {
@@ -132,7 +156,10 @@ export async function openedFor(
   const then = withBodies(before, [opened, ...asked])
   const open = inOrder(then).filter(
     (entry) =>
-      entry.state !== 'landed' && entry.state !== 'parked' && [undefined, entry.change].includes(only),
+      entry.state !== 'landed' &&
+      entry.state !== 'parked' &&
+      [undefined, entry.change].includes(only) &&
+      !left.includes(entry.change),
   )
   const proven = await Promise.all(
     open.map(async ({ change }) => ({ change, gates: [...(await gatesNow(site, then, change))] })),
@@ -148,6 +175,7 @@ export async function openedFor(
     proven,
     ...(isGateless && (await gateFound(site, { gates: [], agents }))),
     ...(uncommitted.length > 0 && { uncommitted }),
+    ...(left.length > 0 && { left: [...left] }),
   }
 }
 
@@ -178,16 +206,18 @@ async function gatesNow(site: Site, state: QueueState, change: string): Promise<
 
 /** `ralph up --dry-run`: the same plan, and what would be due first. Touches nothing. */
 export async function dryUp(site: Site, request: UpWish): Promise<UpPlan> {
-  const { before, opening } = await planUp(site, request)
+  const { before, opening, left } = await planUp(site, request)
   const { held } = inspectLock(queuePaths(site.git.gitCommonDir).lock, site.identity)
   if (held === 'alive' || held === 'elsewhere') throw alreadyRunning(site)
   const bodies = opening(before)
   const state = withBodies(before, bodies)
-  const entries = inOrder(state).filter((entry) => entry.state !== 'landed')
+  const entries = inOrder(state).filter(
+    ({ change, state: now }) => now !== 'landed' && !left.includes(change),
+  )
   const loops = new Map<string, LoopFacts>()
   for (const { change, unresolved } of entries)
     loops.set(change, await loopFacts(site, change, unresolved?.marked))
-  const steps = dueNow(state, { loops, likelyUsd: 0, hold: lowDisk(site) })
+  const steps = dueNow({ ...state, entries }, { loops, likelyUsd: 0, hold: lowDisk(site) })
   const { target, jobs, land, lands, gate_found: offered, uncommitted } = bodies[0] as QueueOpened
   return {
     target,

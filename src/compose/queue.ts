@@ -56,12 +56,18 @@ import { stopLoop } from './stop.ts'
 
 /** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
 export async function up(site: Site, request: UpRequest): Promise<number> {
-  const { before, opening } = await planUp(site, request)
+  const { before, opening, left } = await planUp(site, request)
   await refuseStart(site, request, withBodies(before, opening(before)))
-  return await withQueue(site, request, async (queue, landing) => {
+  const others = new Set(left)
+  const tell: UpRequest['tell'] = (event, state) => {
+    // Somebody wants it by now.
+    if (event.type === 'entry.added' || event.type === 'entry.retried') others.delete(event.change)
+    request.tell(event, state)
+  }
+  return await withQueue(site, { ...request, tell }, async (queue, landing) => {
     for (const body of opening(queue.state)) queue.tell(body)
     try {
-      return await queue.run(request.stop)
+      return await queue.run(request.stop, (change) => !others.has(change))
     } finally {
       await landing.close()
     }
@@ -97,7 +103,7 @@ export async function landNow(site: Site, change: string, request: UpRequest): P
     if (now === 'waiting' || now === 'running')
       queue.tell({ type: 'loop.ended', change, cost_usd: totalCostUsd(run.state) ?? 0 })
     try {
-      return await queue.run(request.stop, change)
+      return await queue.run(request.stop, (each) => each === change)
     } finally {
       await landing.close()
     }

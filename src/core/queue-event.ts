@@ -26,6 +26,8 @@ const bodies = () =>
       gate_found: z.string().optional(),
       /** Those whose plan is not committed: it lands with the work. */
       uncommitted: z.array(change).optional(),
+      /** In the queue, and not asked for: they stay as they are. */
+      left: z.array(change).optional(),
     }),
     z.object({
       type: z.literal('entry.added'),

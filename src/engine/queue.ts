@@ -16,8 +16,8 @@ export interface Queue {
   tell(body: QueueBody): void
   /** What git's history says: it is asked again each time, and not written down. */
   note(body: QueueBody): void
-  /** Until nothing is under way and nothing is due, or `stop`: loops go on then. `only` this change: the others stay as they are. */
-  run(stop: AbortSignal, only?: string): Promise<number>
+  /** Until nothing is under way and nothing is due, or `stop`: loops go on then. Those that are not `mine` stay as they are. */
+  run(stop: AbortSignal, isMine: (change: string) => boolean): Promise<number>
 }
 
 export function createQueue(ports: QueuePorts, initial: QueueState, readers: readonly QueueReader[]): Queue {
@@ -130,12 +130,12 @@ export function createQueue(ports: QueuePorts, initial: QueueState, readers: rea
     },
     tell,
     note,
-    async run(stop, only) {
+    async run(stop, isMine) {
       isStopped = () => stop.aborted
-      const mine = (): QueueState =>
-        only === undefined
-          ? state
-          : { ...state, entries: state.entries.filter(({ change }) => change === only) }
+      const mine = (): QueueState => ({
+        ...state,
+        entries: state.entries.filter(({ change }) => isMine(change)),
+      })
       await carryAll()
       let failure: { readonly error: unknown } | undefined
       while (!stop.aborted && failure === undefined) {

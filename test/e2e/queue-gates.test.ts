@@ -7,7 +7,7 @@ it('I1: what a gate of up refused is refused by retry, by a bare up and by land,
   const at = project({ one: 'echo x > one.txt', two: 'echo x > two.txt' }, 1)
   const agent = at.args.slice(0, 2)
   expect((await ralph(at, ['up', '--no-land', ...agent])).code).toBe(0)
-  const red = await ralph(at, ['up', 'two', '--verify', 'test ! -e two.txt'])
+  const red = await ralph(at, ['up', 'one', 'two', '--verify', 'test ! -e two.txt'])
   expect([red.code, red.stdout]).toEqual([3, expect.stringContaining('`test ! -e two.txt` fails')])
   // The one that was only taken along passed it, and has landed.
   expect((await report(at)).entries.map(({ state }) => state)).toEqual(['landed', 'parked'])

@@ -1,6 +1,7 @@
 // What comes after what, said of changes that are in the queue already: it counts as if it had been said at once.
 import { existsSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import type { UpPlan } from '../../src/ui/app.ts'
 import { ralph } from './harness.ts'
 import { events, picture, project, report } from './queue-kit.ts'
 
@@ -101,4 +102,21 @@ it('up --dry-run says what would run, in which order, with which gates, into whi
   const first = await ralph(fresh, ['up', '--dry-run', ...fresh.args])
   expect([first.code, first.stdout]).toEqual([0, expect.stringMatching(/a +0\/1 +begins/)])
   expect(existsSync(`${fresh.repo}/.git/ralph/queue`)).toBe(false)
+})
+
+it('found by a user: what up does not name stays as it is, is said in one line, and does not count; up alone goes on with all', async () => {
+  const at = project({ a: 'exit 1', b: '', c: '' }, 1)
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(3)
+  expect((await ralph(at, ['queue', 'add', 'b'])).code).toBe(0)
+  const stateOf = async () =>
+    Object.fromEntries((await report(at)).entries.map(({ change, state }) => [change, state]))
+  const dry = await ralph(at, ['up', 'c', ...at.args, '--dry-run', '--json'])
+  expect((JSON.parse(dry.stdout) as UpPlan).changes.map(({ change }) => change)).toEqual(['c'])
+  const end = await ralph(at, ['up', 'c', ...at.args])
+  expect([end.code, await stateOf()]).toEqual([0, { a: 'parked', b: 'waiting', c: 'landed' }])
+  expect(end.stdout).toContain(
+    '\n  a, b: in the queue, not named, left as they are; with all of them: ralph up\n',
+  )
+  const all = await ralph(at, ['up', ...at.args])
+  expect([all.code, await stateOf()]).toEqual([3, { a: 'parked', b: 'landed', c: 'landed' }])
 })

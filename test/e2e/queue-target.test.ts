@@ -23,7 +23,7 @@ it('I5: each change lands on the branch that it was added for, whatever the queu
     const other = await ralph(at, [command, 'a', '--into', 'release', ...at.args])
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('a is in the queue for main')])
   }
-  expect((await ralph(at, ['up', 'b', '--into', 'release', ...at.args])).code).toBe(0)
+  expect((await ralph(at, ['up', '--into', 'release', ...at.args])).code).toBe(0)
   expect(await states(at)).toEqual([
     ['a', 'main', 'landed'],
     ['b', 'release', 'landed'],
@@ -131,7 +131,7 @@ it('I2 Q9: a name for another branch is no target; a target that was renamed par
   at.git('symbolic-ref', '-d', 'refs/heads/other')
   expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(0)
   at.git('branch', '-m', 'main', 'trunk')
-  const parked = await ralph(at, ['up', 'b', ...at.args])
+  const parked = await ralph(at, ['up', ...at.args])
   expect([parked.code, await states(at)]).toEqual([
     5,
     [

@@ -9,7 +9,7 @@ import { isTerminal, paintFor } from '../io.ts'
 import type { Io } from '../io.ts'
 import { folded } from '../print/layout.ts'
 import type { Sheet } from '../print/layout.ts'
-import { queueBoard, queueLine, queueNext, queueText, uncommittedWords, upSummary } from '../print/queue.ts'
+import { openedWords, queueBoard, queueLine, queueNext, queueText, upSummary } from '../print/queue.ts'
 import type { Board } from '../print/queue.ts'
 import { typedRows } from '../print/typed.ts'
 import { legible } from '../vocabulary.ts'
@@ -114,7 +114,7 @@ export async function runUp(
       // A table shows no lines; this one stays above it, and is there when the screens are left.
       if (event.type === 'queue.opened' && (isScreen || isTable)) {
         gateFound = event.gate_found
-        for (const words of uncommittedWords(event.uncommitted))
+        for (const words of openedWords(event))
           io.stdout.write(legible(`${folded(words, io.stdout.columns)}\n`, io.env))
       }
       if (isTable) board ??= queueBoard(io.stdout, paint, () => app.observe.queue(), Date.now, typed)

@@ -26,7 +26,7 @@ function wordsOf(event: QueueEvent): string {
     case 'queue.opened':
       return [
         [`queue → ${event.target}, ${event.jobs} at once`, ...provenWords(event)].join('; '),
-        ...uncommittedWords(event.uncommitted),
+        ...openedWords(event),
       ].join('\n')
     case 'queue.halted':
       return `! halted: ${event.why}`
@@ -93,6 +93,20 @@ function wordsOf(event: QueueEvent): string {
   }
 }
 
+/** What there is to know before it begins, also where a table shows no lines. */
+export function openedWords({ uncommitted, left = [] }: Opened): readonly string[] {
+  return [
+    ...uncommittedWords(uncommitted),
+    ...(left.length === 0
+      ? []
+      : [
+          `  ${left.map(clean).join(', ')}: in the queue, not named, left as ${left.length === 1 ? 'it is' : 'they are'}; with all of them: ralph up`,
+        ]),
+  ]
+}
+
+type Opened = Extract<QueueEvent, { type: 'queue.opened' }>
+
 /** Who commits it meanwhile has the same boxes twice, and the two do not merge. */
 export function uncommittedWords(changes: readonly string[] = []): readonly string[] {
   const [they, them, it] =
@@ -105,10 +119,7 @@ export function uncommittedWords(changes: readonly string[] = []): readonly stri
 }
 
 /** What all have to pass; what only some have to is named with them. */
-function provenWords({
-  proven = [],
-  gate_found: found,
-}: Extract<QueueEvent, { type: 'queue.opened' }>): readonly string[] {
+function provenWords({ proven = [], gate_found: found }: Opened): readonly string[] {
   if (found !== undefined) return [gatelessWords(found)]
   const all = [...new Set(proven.flatMap(({ gates }) => gates))]
   if (all.length === 0) return []
