@@ -1,6 +1,15 @@
 // What a revert takes out of the work tree is moved away first, and deleted at its end: somebody may save one of these files in that very moment, or have it open.
 import { randomUUID } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmdirSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import * as z from 'zod'
 import { ifThereNow } from '../../files/whole.ts'
@@ -34,7 +43,7 @@ export function takeOut(
       renameSync(place, join(folder, `${nth}`))
     } catch {
       // On another device, or mounted: whatever else is wrong, this says.
-      rmSync(place, { force: true })
+      unlinkSync(place)
     }
   }
 }
