@@ -66,7 +66,9 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const only = leftover === undefined || home === undefined ? [] : await onlyIn(git, leftover, home)
   const isRefused = finished?.ok === false && !isCleaned
   const on = headRef(git)?.replace(/^refs\/heads\//, '') ?? ''
-  const isKeptBranch = choice === 'keep' && isLeft && isThere && !isAncestor && !landed
+  // Before that the next step is a resume, whatever was chosen.
+  const isDone = run.state.status === 'done'
+  const isKeptBranch = choice === 'keep' && isDone && isLeft && isThere && !isAncestor && !landed
   const kept = isKeptBranch
     ? await (
         await import('./kept-branch.ts')

@@ -76,9 +76,13 @@ function tickedByHand(before: StartedState, stories: readonly StorySummary[]): r
   // Stashes have none between two loops; after a cleanup the work is the user's alone.
   const begun = before.settings.checkpoint === 'stash' ? lastCheckpoint : checkpoint
   if (isManual(before) || begun === undefined) return []
-  const isKnown = ({ id }: StorySummary): boolean =>
-    before.byHand?.includes(id) !== true &&
-    before.stories.some((known) => known.id === id && known.status === 'done')
+  // What a death or an error had cut off may have been saved a moment ago.
+  const last = before.iterations.at(-1)
+  const isEarned = (id: string): boolean => last?.story_id === id && last.verdict === 'complete'
+  const isKnown = ({ id }: StorySummary): boolean => {
+    const status = before.stories.find((known) => known.id === id)?.status
+    return before.byHand?.includes(id) !== true && (status === 'done' || (status === 'open' && isEarned(id)))
+  }
   return stories.filter((story) => story.status === 'done' && !isKnown(story)).map(({ id }) => id)
 }
 
