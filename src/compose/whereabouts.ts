@@ -1,4 +1,5 @@
 // Where the work of a run is now, what became of its cleanup, and what its user still has to know: for `ralph status`.
+// Long because each fact decides what the others mean; they are asked side by side.
 import { firstNames } from '../core/first-names.ts'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'

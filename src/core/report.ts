@@ -1,4 +1,5 @@
 // A run's history as a report: what each story and attempt took, and how much of it went into attempts that were not kept.
+// Long because its types say what every format of a report prints.
 import type { IterationRecord, LoopStatus, StorySummary, Verdict } from './event.ts'
 import { epochMs } from './stamp.ts'
 

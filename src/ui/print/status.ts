@@ -1,4 +1,5 @@
 // Where loops stand, on one screen: story, attempt, time, tokens, cost, what it waits for, what to type next.
+// Long because it is one screen: each row is a few lines, and they are only read together.
 import { firstNames } from '../../core/first-names.ts'
 import { keepsWork } from '../../core/report.ts'
 import { mergeStory } from '../../core/story.ts'

@@ -1,4 +1,5 @@
 // The loop screen: what each event, key and answer does to it.
+// Long because it is one switch over what may come in, on one state.
 import type { LoopEvent } from '../../core/event.ts'
 import type { Told } from '../../ports.ts'
 import { applyBoard } from '../print/board.ts'
