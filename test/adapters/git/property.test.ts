@@ -202,8 +202,11 @@ function same(w: World, seen: Picture, expected: Picture, own: Picture): void {
   })
   const ignored = new Set(asked.stdout.toString('utf8').split('\0'))
   const inner = Object.keys(own.files).flatMap((name) => /^(.+)\/\.git\/HEAD$/.exec(name)?.[1] ?? [])
+  // What git tracks in such a folder is the outer repository's, and only the rest is the inner one's; it is all the inner one's where
+  // git names the folder alone. The start says so.
+  const whole = new Set(own.status.split('\0').map((line) => line.slice(3)))
   const isInner = (name: string): boolean =>
-    inner.some((folder) => name.startsWith(folder === 'src' ? 'src/.git/' : `${folder}/`))
+    inner.some((folder) => name.startsWith(whole.has(`${folder}/`) ? `${folder}/` : `${folder}/.git/`))
   const relevant = (one: Picture): Picture => ({
     ...one,
     files: Object.fromEntries(
