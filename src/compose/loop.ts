@@ -14,9 +14,11 @@ import { measureUsage } from '../adapters/usage/measure.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../core/event.ts'
+import { tickedByHand } from '../core/beginning.ts'
 import { allGates } from '../core/limits.ts'
 import { limitsOf } from '../core/resource-limits.ts'
 import { lastingWarnings } from '../core/outcome.ts'
+import { planRead } from '../engine/record.ts'
 import type { Checkpoints, PreflightReport } from '../ports.ts'
 import type { LoopEnd, LoopRequest } from '../ui/app.ts'
 import { refuseMissingAgent } from './agent-program.ts'
@@ -65,6 +67,8 @@ import { enterWorktree } from './worktree.ts'
 interface Prepared {
   readonly change: OpenedChange
   readonly settings: Settings
+  /** Stories that were open when the run before ended, and are ticked now. */
+  readonly byHand: readonly string[]
   readonly checkpoints: Checkpoints
   readonly preflight: PreflightReport
 }
@@ -172,7 +176,11 @@ async function runHeld(
       stories: change.plan.stories.map(({ id }) => id),
     })
     refuseUnknownStories(change, settings.stories)
-    if (hasWork(change))
+    const byHand =
+      mode === 'resume' || run.state.phase === 'idle'
+        ? []
+        : tickedByHand(run.state, planRead(change.plan, { stories: [] }).stories)
+    if (hasWork(change) || byHand.length > 0)
       await refuseMissingGates(allGates(settings), { cwd: site.git.worktree, env: site.env })
     if (hasWork(change) && site !== home)
       await refuseUncommitted(home.git, {
@@ -189,12 +197,14 @@ async function runHeld(
       stream,
       ...(site !== home && { home: home.git, brought }),
     })
-    return { change, settings, checkpoints, preflight: await checkpoints.preflight(mode) }
+    return { change, settings, byHand, checkpoints, preflight: await checkpoints.preflight(mode) }
   }
-  const { change, settings, checkpoints, preflight } = await prepare().catch(async (error: unknown) => {
-    await entered.leave()
-    throw error
-  })
+  const { change, settings, byHand, checkpoints, preflight } = await prepare().catch(
+    async (error: unknown) => {
+      await entered.leave()
+      throw error
+    },
+  )
   // Nothing to do is no reason to put an earlier run away: its attempts, and work that can still be brought back.
   if (mode === 'fresh' && run.state.startedAt !== undefined && !hasWork(change)) {
     await entered.leave()
@@ -293,7 +303,7 @@ async function runHeld(
         ...(site !== home && { home: home.git.worktree, brought: [...brought] }),
         ...(entered.setUp !== undefined && { set_up: entered.setUp }),
         ...(feedback !== undefined && { feedback }),
-        ...(mode !== 'resume' && !hasWork(change) && { nothing_to_do: true as const }),
+        ...(mode !== 'resume' && !hasWork(change) && byHand.length === 0 && { nothing_to_do: true as const }),
         openspec: openspecWords(site.env),
         billing: billingOf(settings.agents, site.env, config),
         ...programName(config),
@@ -303,6 +313,7 @@ async function runHeld(
         ...(mode === 'resume' &&
           stream.state.weakened.length > 0 && { warnings: [...stream.state.weakened] }),
         ...(undone.length > 0 && { undone }),
+        ...(byHand.length > 0 && { by_hand: [...byHand] }),
       },
       earlier: anew.slice(0, 1),
       repaired: named,
@@ -365,7 +376,13 @@ async function alreadyDone(site: Site, held: OpenRun, config: Config, recovered:
       : (wish === 'cleanup' || wish === 'keep') && state.choice !== 'cleanup'
         ? (await finishHeld(site, held, wish)).message
         : ''
-  const more = [recovered, said].filter((part) => part !== '').join('; ')
+  // Where the work is now nothing of ralph's runs.
+  const unasked = state.status === 'done' || state.settings === undefined ? [] : allGates(state.settings)
+  const asks =
+    unasked.length === 0
+      ? ''
+      : `no gate has judged what you ticked since, so run them: ${unasked.join(' && ')}`
+  const more = [recovered, said, asks].filter((part) => part !== '').join('; ')
   const next = `Is there more to do? Add open boxes (- [ ]) to its plan, then: ralph loop ${change}`
   const isOver = state.choice === 'cleanup' && state.settings?.done_criteria === 'tasks'
   return {

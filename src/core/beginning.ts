@@ -5,7 +5,7 @@ import { outcome } from './outcome.ts'
 import { isManual } from './policy.ts'
 import type { LoopState, StartedState } from './state.ts'
 import { initialState, selectedStories } from './state.ts'
-import { conclude, enter, follow } from './transitions.ts'
+import { conclude, follow } from './transitions.ts'
 
 type Of<T extends LoopEvent['type']> = Extract<LoopEvent, { type: T }>
 
@@ -27,6 +27,7 @@ export function started(state: LoopState, event: Of<'loop.started'>): StartedSta
     worktreeName: event.worktree_name,
     home: event.home,
     brought: event.brought ?? [],
+    ...(event.by_hand !== undefined && { byHand: event.by_hand }),
     root: event.root,
     tasksFile: event.tasks_file,
     originalBranch: event.original_branch,
@@ -64,24 +65,22 @@ export function planRead(state: StartedState, event: Of<'plan.read'>): StartedSt
     tasksTotal: event.tasks_total,
   }
   const resolved = read.maxIterations === 0 ? { ...read, maxIterations: resolveMaxIterations(read) } : read
-  if (state.phase !== 'planning') return resolved
-  const byHand = tickedByHand(state, read.stories)
-  const begun = { ...resolved, byHand }
-  return byHand.length > 0 && state.stop === undefined ? enter(begun, { phase: 'proving' }) : follow(begun)
+  const known = { ...resolved, byHand: tickedByHand(state, read.stories) }
+  return state.phase === 'planning' ? follow(known) : known
 }
 
-/** Between two loops of a run only a person ticks: a box is their word until the gates have judged it. */
-function tickedByHand(before: StartedState, stories: readonly StorySummary[]): readonly string[] {
-  const { checkpoint, lastCheckpoint } = before.git
-  // Stashes have none between two loops; after a cleanup the work is the user's alone.
-  const begun = before.settings.checkpoint === 'stash' ? lastCheckpoint : checkpoint
-  if (isManual(before) || begun === undefined) return []
+/** Between two attempts only a person ticks: a box is their word until the gates have judged it. */
+export function tickedByHand(before: StartedState, stories: readonly StorySummary[]): readonly string[] {
+  if (isManual(before)) return []
+  const { byHand = [], current, iterations } = before
   // What a death or an error had cut off may have been saved a moment ago.
-  const last = before.iterations.at(-1)
+  const last = current === undefined ? iterations.at(-1) : { ...current, story_id: current.storyId }
   const isEarned = (id: string): boolean => last?.story_id === id && last.verdict === 'complete'
   const isKnown = ({ id }: StorySummary): boolean => {
     const status = before.stories.find((known) => known.id === id)?.status
-    return before.byHand?.includes(id) !== true && (status === 'done' || (status === 'open' && isEarned(id)))
+    // What a run finds ticked at its beginning it takes over.
+    const isOlder = before.stories.length === 0 || status === 'done' || (status === 'open' && isEarned(id))
+    return isOlder && !byHand.includes(id)
   }
   return stories.filter((story) => story.status === 'done' && !isKnown(story)).map(({ id }) => id)
 }

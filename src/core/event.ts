@@ -256,6 +256,8 @@ export const publicBodies = [
       .optional(),
     /** With resumed: what the run had said before that makes its "done" worth less. */
     warnings: z.array(z.string()).optional(),
+    /** Stories that a person has ticked since the run before, which was not done: the gates judge them first. */
+    by_hand: z.array(z.string()).optional(),
     /** What the repair of a dead loop undid just before, and may be the user's: told then, and once more at the end. */
     undone: z.array(z.string()).optional(),
   }),

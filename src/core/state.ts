@@ -131,7 +131,7 @@ interface Progress {
   readonly maxIterations: number
   readonly stories: readonly StorySummary[]
   readonly humanTasks: readonly string[]
-  /** Stories that a person has ticked between two loops, and no gate has judged yet. */
+  /** Stories that a person has ticked between two attempts, and no gate has judged yet. */
   readonly byHand?: readonly string[]
   readonly tasksDone: number
   readonly tasksTotal: number

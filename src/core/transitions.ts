@@ -35,9 +35,16 @@ function patched<S extends IterationState>(state: S, patch: Partial<Current>): S
   return { ...state, current: { ...state.current, ...patch } }
 }
 
-/** Between two iterations: take the decision of policy.ts. */
+/** Between two iterations: take the decision of policy.ts. What somebody ticked is judged before it counts. */
 export function follow(state: StartedState, last?: LastIteration): StartedState {
-  return take(state, decide(state, last))
+  const decision = decide(state, last)
+  const isCounted =
+    last === undefined ||
+    decision.go === 'story' ||
+    (decision.go === 'end' && ['done', 'human'].includes(decision.outcome.stopReason))
+  return (state.byHand ?? []).length > 0 && state.stop === undefined && isCounted
+    ? enter(state, { phase: 'proving' })
+    : take(state, decision)
 }
 
 function take(state: StartedState, decision: Decision): StartedState {

@@ -1,4 +1,4 @@
-// What a person has done and ticked between two loops: saved first, then judged by the gates; never undone.
+// What a person has done and ticked between two attempts: saved first, then judged by the gates; never undone.
 import { maxRounds } from '../core/gating.ts'
 import type { Command } from '../core/loop.ts'
 import type { Context } from './context.ts'
@@ -13,7 +13,7 @@ export async function checkHand(
   const { ports, tell } = context
   const { changeId, runId } = context.state()
   const name = storyIds.join(', ')
-  await context.begin()
+  if (!context.begun() || ports.mode === 'resume') await context.begin()
   // A gate may take files away: what is the user's is under a ref before it runs.
   let { commit } = await ports.checkpoints.ensure(name, true)
   const env = {

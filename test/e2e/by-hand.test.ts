@@ -1,7 +1,8 @@
 // What a person has mended and ticked between two loops: the gates judge it before it counts, and it is saved.
 import { expect, test } from 'vitest'
 import type { Scratch } from './harness.ts'
-import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { counted, installWtUsage } from './usage-kit.ts'
 
 const plan = 'openspec/changes/demo/tasks.md'
 const gate = 'echo run >> ../gate.log; grep -q good hello.txt'
@@ -25,6 +26,15 @@ async function mended(words: string, stories = 1, args: readonly string[] = []):
   expect(end.code).toBe(3)
   at.write('hello.txt', words)
   at.write(plan, at.read(plan).replaceAll('[ ] 1.', '[x] 1.'))
+  return at
+}
+
+/** Story 1 is an agent's, and story 2 has failed. */
+async function firstOfTwo(): Promise<Scratch> {
+  const at = scratch({ tasks: tasksOf(2) })
+  const agent = 'test $RALPH_STORY = 2 && exit 1; echo good > hello.txt; echo "<promise>COMPLETE</promise>"'
+  const args = ['--agent-command', agent, '--max-retries', '0', '--verify', gate]
+  expect((await ralph(at, ['loop', 'demo', ...args])).code).toBe(3)
   return at
 }
 
@@ -106,4 +116,71 @@ test('U1: a gate that takes away what was done by hand takes nothing that is in 
   const end = await ralph(at, ['resume', 'demo', '--verify', 'rm hello.txt; exit 1'])
   expect(end.code).toBe(3)
   expect(at.git('show', 'ralph/demo:hello.txt')).toBe('good')
+})
+
+test.each([
+  ['--cleanup', 'resume'],
+  ['--cleanup', 'loop'],
+  ['--squash', 'resume'],
+  ['--squash', 'loop'],
+])('U1: after finish %s a tick by hand counts for %s once the gates pass', async (choice, command) => {
+  const at = await firstOfTwo()
+  expect((await ralph(at, ['finish', 'demo', choice])).code).toBe(0)
+  at.write('hello.txt', 'broken\n')
+  at.write(plan, at.read(plan).replaceAll('[ ] 2.', '[x] 2.'))
+  const before = runsOf(at)
+  const args = ['demo', ...(command === 'loop' ? ['--agent-command', goodAgent, '--verify', gate] : [])]
+  const red = await ralph(at, [command, ...args])
+  expect([red.code, runsOf(at)]).toEqual([3, before + 1])
+  expect(red.stdout).toContain('tory 2 is ticked by hand, but ')
+  expect(red.stdout).toContain('when it is fixed, or its box unticked')
+  expect([at.read('hello.txt'), at.read(plan).includes('[x] 2.1')]).toEqual(['broken\n', true])
+  expect((await ralph(at, ['status', 'demo'])).stdout).toContain('ticked by hand')
+  at.write('hello.txt', 'good\n')
+  const green = await ralph(at, ['resume', 'demo'])
+  expect([green.code, runsOf(at)]).toEqual([0, before + 2])
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+  expect([at.read('hello.txt'), at.git('branch', '--format=%(refname:short)')]).toEqual(['good\n', 'main'])
+})
+
+test('U1: what is ticked by hand while the loop is paused counts once the gates pass', async () => {
+  for (const [words, code] of [
+    ['broken\n', 3],
+    ['good\n', 0],
+  ] as const) {
+    const at = scratch({ tasks: tasksOf(2) })
+    const agent = at.script(
+      'agent.sh',
+      `#!/bin/sh
+while [ ! -e "${at.root}/go" ]; do sleep 0.05; done
+echo good > hello.txt
+echo "<promise>COMPLETE</promise>"
+`,
+    )
+    const loop = start(at, ['loop', 'demo', '--agent-command', agent, '--verify', gate, '--json'])
+    await loop.seen((out) => out.includes('"iteration.started"'))
+    await ralph(at, ['pause', 'demo'])
+    at.write('../go', '')
+    await loop.seen((out) => out.includes('"for":"pause"'))
+    at.write('hello.txt', words)
+    at.write(plan, at.read(plan).replaceAll('[ ] 2.', '[x] 2.'))
+    expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+    const end = await loop.ended
+    expect([end.code, runsOf(at)]).toEqual([code, 2])
+    expect(end.stdout.includes('Story 2 is ticked by hand, but ')).toBe(code === 3)
+    expect(at.git('log', '-1', '--format=%B', 'ralph/demo')).toMatch(/^checkpoint: 2\n\nticked by hand\n/)
+    expect([at.read('hello.txt'), at.git('show', 'ralph/demo:hello.txt')]).toEqual([words, words.trim()])
+  }
+})
+
+test('U1: a box that somebody ticks between two stories counts once the gates pass', async () => {
+  const at = scratch({ tasks: tasksOf(2) })
+  // Asked once more when a story is saved.
+  installWtUsage(
+    at,
+    `grep -q '\\[x\\] 1' ${plan} && sed -i 's/\\[ \\] 2/[x] 2/' ${plan}; ${counted('n * 10')}`,
+  )
+  const args = ['--agent-command', goodAgent, '--verify', '[ $RALPH_STORY != 2 ]']
+  const end = await ralph(at, ['loop', 'demo', ...args])
+  expect([end.code, end.stdout]).toEqual([3, expect.stringContaining('tory 2 is ticked by hand, but ')])
 })
