@@ -113,6 +113,8 @@ export interface SavedCheckpoint {
   readonly files?: readonly { readonly path: string; readonly isDeleted: boolean }[]
   /** Tests among them that it deleted or emptied, and that are nowhere else since. */
   readonly lostTests?: readonly string[]
+  /** Tests that were there before, and are there with other bytes. */
+  readonly changedTests?: readonly string[]
   /** Files that the user had not committed and that it has not, or has as they were committed. */
   readonly gone?: readonly GoneFile[]
   /** Nothing was saved, because the work tree stands like this. */

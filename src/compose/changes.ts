@@ -11,6 +11,7 @@ import { RalphError } from '../core/error.ts'
 import { waitingFields } from '../core/state-snapshot.ts'
 import { feedbackFor } from '../core/notes.ts'
 import { toldFailure } from '../core/baseline.ts'
+import { doubtsOf } from '../core/weakness.ts'
 import { manualStory, storyStatus } from '../core/story.ts'
 import type { ChangeDetail } from '../core/change.ts'
 import type { ChangeList, Observe } from '../ui/app.ts'
@@ -109,7 +110,10 @@ async function statusOf(
     unknown: string
     done?: number
     branch?: string
-  } & Pick<Listed, 'stop_reason' | 'waiting_for' | 'died_at' | 'orphan_pids' | 'landed' | 'parked'>
+  } & Pick<
+    Listed,
+    'stop_reason' | 'waiting_for' | 'died_at' | 'orphan_pids' | 'landed' | 'parked' | 'warnings'
+  >
 > {
   try {
     const run = await knownRun(site, name)
@@ -126,6 +130,7 @@ async function statusOf(
     const { stopReason } = (isRunning(run) ? undefined : run.state.outcome) ?? {}
     // Who has ticked the box has still to resume it.
     const isYours = stopReason === 'human' && run.state.choice !== 'cleanup'
+    const warnings = doubtsOf(run.state)
     const { waiting_for: waitingFor } = isRunning(run) ? waitingFields(run.state) : {}
     return {
       status: isDead(run) ? 'stopped' : seen,
@@ -138,6 +143,7 @@ async function statusOf(
       ...(branch !== undefined && { branch }),
       ...(landed !== undefined && { landed }),
       ...(parked !== undefined && { parked }),
+      ...(warnings.length > 0 && { warnings }),
     }
   } catch (error) {
     if (error instanceof RalphError && error.code === 'journal_unreadable')

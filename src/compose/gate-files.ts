@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join, normalize } from 'node:path'
 import { readJson } from '../core/json.ts'
+import { isTest } from '../core/resolution.ts'
 
 /** By a name for people, ``check.sh (gate `./check.sh`)``; what is not there has no entry. */
 export function gateFiles(worktree: string, gates: readonly string[]): Record<string, string> {
@@ -25,7 +26,7 @@ function runBy(worktree: string, command: string, depth: number): Run[] {
     .flatMap((word): Run[] => {
       const path = normalize(word)
       const content = path.startsWith('..') || path.startsWith('/') ? undefined : fileAt(join(worktree, path))
-      return content === undefined ? [] : [[path, content]]
+      return content === undefined || isOnlyTest(path, content) ? [] : [[path, content]]
     })
   const recipes = words.flatMap((word, at): Run[] => {
     if (word === 'make' || word === 'gmake') return makefileOf(worktree)
@@ -34,6 +35,15 @@ function runBy(worktree: string, command: string, depth: number): Run[] {
   })
   return [...named, ...recipes]
 }
+
+/** Stories write tests, and those are told as tests; a runner that stands among them is no test, nor is a script or a setting. */
+function isOnlyTest(path: string, content: Uint8Array): boolean {
+  if (!isTest(path) || /\.(?:ba|da|z|k)?sh$/.test(path) || !path.includes('.') || settingFile.test(path))
+    return false
+  return isTest(path.slice(path.lastIndexOf('/') + 1)) || checking.test(Buffer.from(content).toString())
+}
+
+const checking = /\b(?:assert\w*|expect|describe|it)\b/
 
 /** What one command runs and how it is set; not what it looks at: with that every story is busy. */
 function programs(words: readonly string[]): string[] {

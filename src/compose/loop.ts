@@ -310,8 +310,6 @@ async function runHeld(
         ...firstUncaged(common, settings),
         ...(mode !== 'resume' && (await gateFound(site, settings))),
         ...(mode === 'resume' && { spent: spentBy(stream.state, run.recall('gate.ended')) }),
-        ...(mode === 'resume' &&
-          stream.state.weakened.length > 0 && { warnings: [...stream.state.weakened] }),
         ...(undone.length > 0 && { undone }),
         ...(byHand.length > 0 && { by_hand: [...byHand] }),
       },

@@ -5,6 +5,7 @@ import { isIn, landedByGit } from '../adapters/git/landing/landing.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { changeDirOf, listChanges } from '../adapters/openspec/changes.ts'
 import { noRoom, type LoopFacts } from '../core/queue-due.ts'
+import { doubtsOf } from '../core/weakness.ts'
 import { totalCostUsd } from '../core/state.ts'
 import { landedWork } from './landed.ts'
 import { changedSince } from './plan-files.ts'
@@ -47,10 +48,11 @@ export async function loopFacts(site: Site, change: string, marked?: string): Pr
   const run = await knownRun(site, change)
   const { state } = run
   const tip = await readRef(site.git, `refs/heads/ralph/${change}`)
+  const doubts = doubtsOf(state)
   const common = {
     isApart: state.phase === 'idle' || state.home !== undefined,
     costUsd: totalCostUsd(state) ?? 0,
-    ...(state.weakened.length > 0 && { weakened: state.weakened }),
+    ...(doubts.length > 0 && { weakened: doubts }),
     ...(state.phase !== 'idle' && { run: state.runId }),
     ...(state.phase !== 'idle' && state.setUp !== undefined && { setUp: state.setUp }),
     ...(tip !== undefined && { tip }),

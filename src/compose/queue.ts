@@ -26,7 +26,7 @@ import type { Conflict, Entry, QueueState } from '../core/queue.ts'
 import type { QueueBody } from '../core/queue-event.ts'
 import { totalCostUsd } from '../core/state.ts'
 import { waitingFields } from '../core/state-snapshot.ts'
-import { joined } from '../core/weakness.ts'
+import { doubtsOf, joined } from '../core/weakness.ts'
 import { createQueue } from '../engine/queue.ts'
 import type { Queue, QueueReader } from '../engine/queue.ts'
 import type { QueueReport, QueueWish, Said, UpRequest } from '../ui/app.ts'
@@ -338,7 +338,7 @@ async function entryReport(
     branch: `ralph/${entry.change}`,
     candidate: entry.candidate?.commit ?? '',
     landed: entry.landed?.commit ?? '',
-    warnings: entry.state === 'landed' ? entry.warnings : joined(entry.warnings, state.weakened),
+    warnings: entry.state === 'landed' ? entry.warnings : joined(entry.warnings, doubtsOf(state)),
     target: entry.target,
     attempt: state.phase === 'idle' || isBefore ? 0 : (state.current?.attempt ?? 0),
     started_at: state.phase === 'idle' || isBefore ? '' : state.startedAt,

@@ -9,6 +9,7 @@ import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
 import { gateTimes } from '../core/report.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
+import { doubtsOf } from '../core/weakness.ts'
 import { decisionsOf, decisive, failedGateOf } from '../core/why.ts'
 import type { FollowRequest, Told } from '../ports.ts'
 import type { Decisions, History, StatusReport } from '../ui/app.ts'
@@ -61,8 +62,8 @@ export async function statusOf(
 /** Without what only git knows: cheap enough for whoever asks every second. */
 export async function reportOn(site: Site, run: KnownRun): Promise<StatusReport> {
   if (run.damage !== undefined) return (await import('./damage.ts')).damagedStatus(site, run)
-  const { weakened } = run.state
-  const warned = weakened.length === 0 ? {} : { warnings: weakened }
+  const warnings = doubtsOf(run.state)
+  const warned = warnings.length === 0 ? {} : { warnings }
   if (isRunning(run)) {
     // The talk of the agent is not in the journal: only the file of a living loop knows its last sign.
     const { branch, home, worktree } = run.state
@@ -171,6 +172,7 @@ export async function historyOf(
     iterations: await iterationsOf(site, run),
     stories: run.state.stories,
     gates_ms: gateTimes(run.recall('gate.ended')),
+    warnings: doubtsOf(run.state),
     earlier_runs: foldersOf(run),
   }
   if (which === undefined) return own
@@ -178,8 +180,10 @@ export async function historyOf(
   const wanted = which === 'all' ? await earlierRuns(site, run) : [await earlierRun(site, run, which)]
   const runs = await Promise.all(
     wanted.map(async (past) => {
-      const { iterations, stories, status, gates_ms } = await pastState(run, past)
-      return { number: past.number, name: past.name, status, iterations, stories, gates_ms }
+      const state = await pastState(run, past)
+      const { iterations, stories, status, gates_ms } = state
+      const warnings = doubtsOf(state)
+      return { number: past.number, name: past.name, status, iterations, stories, gates_ms, warnings }
     }),
   )
   return which === 'all' ? { ...own, runs } : { ...own, iterations: [], runs }

@@ -27,6 +27,9 @@ export function tellingFiles(
       return {
         ...saved,
         files: changes.map(fileOf),
+        changedTests: changes.flatMap(({ path, from, to }) =>
+          from !== undefined && to !== undefined && isTest(path) ? [named(path)] : [],
+        ),
         lostTests: await lostIn(git, before, saved.commit, changes),
       }
     },

@@ -9,6 +9,7 @@ import type { LoopState } from '../core/state.ts'
 import { turnsOf } from '../core/turns.ts'
 import type { UsageFigures } from '../core/usage.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
+import { doubtsOf } from '../core/weakness.ts'
 import type { UsageRequest } from '../ui/app.ts'
 import { requireRun } from './choose.ts'
 import { deathIn } from './reports.ts'
@@ -85,7 +86,8 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
     ...(parked !== undefined && { parked }),
     reason: state.outcome?.reason ?? '',
     ...(state.outcome?.stopReason !== undefined && { stop_reason: state.outcome.stopReason }),
-    warnings: state.weakened,
+    warnings: doubtsOf(state),
+    tests_changed: state.testsChanged,
     stories: state.stories,
     iterations: state.iterations,
     ...(isRunning(run) &&

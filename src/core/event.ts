@@ -176,6 +176,14 @@ const standSchema = z.object({
   lost: z.string().optional(),
 })
 
+/** What a "done" has to be told with. */
+const doubtSchema = z.object({
+  /** What makes it worth less, a sentence each; absent when there is none. */
+  warnings: z.array(z.string()).optional(),
+  /** Tests that were there before the run, and are not as they were; absent when there is none. */
+  tests_changed: z.array(z.string()).optional(),
+})
+
 export const totalsSchema = z.object({
   iterations: z.number().int(),
   stories_done: z.number().int(),
@@ -254,8 +262,6 @@ export const publicBodies = [
     spent: z
       .object({ tokens: z.number().int(), cost_usd: z.number().optional(), duration_ms: z.number() })
       .optional(),
-    /** With resumed: what the run had said before that makes its "done" worth less. */
-    warnings: z.array(z.string()).optional(),
     /** Stories that a person has ticked since the run before, which was not done: the gates judge them first. */
     by_hand: z.array(z.string()).optional(),
     /** What the repair of a dead loop undid just before, and may be the user's: told then, and once more at the end. */
@@ -371,6 +377,8 @@ export const publicBodies = [
     files_total: z.number().int().nonnegative().optional(),
     /** Those of `files` that it deleted. */
     deleted: z.array(z.string()).optional(),
+    /** Tests that were there before, and are not as they were. */
+    tests_changed: z.array(z.string()).optional(),
     /** Files that the user had not committed and that were removed or set back while the gates ran. */
     gone: z.array(goneFileSchema).optional(),
   }),
@@ -420,6 +428,7 @@ export const publicBodies = [
     reason: z.string().optional(),
     stop_reason: z.string().optional(),
     totals: totalsSchema.optional(),
+    ...doubtSchema.shape,
   }),
   z.object({
     type: z.literal('complete'),
@@ -429,6 +438,7 @@ export const publicBodies = [
     exit_code: z.number().int(),
     totals: totalsSchema,
     choice: z.enum(['cleanup', 'keep', 'later']),
+    ...doubtSchema.shape,
     /** Uncommitted files of the user's that agents took away; absent when there are none. */
     gone: z.array(goneFileSchema).optional(),
   }),

@@ -24,14 +24,16 @@ import {
   choiceMade,
   failed,
 } from './transitions.ts'
-import { weakenedBy } from './weakness.ts'
+import { testsAfter, weakenedBy } from './weakness.ts'
 
 export function evolve(before: LoopState, event: LoopEvent): LoopState {
   if (isTalk(event)) return heard(before, event)
   const after = evolveLoop(before, event)
   const git = remember(before.git, event)
   const weakened = weakenedBy(before.weakened, event)
-  return after.git === git && after.weakened === weakened ? after : { ...after, git, weakened }
+  const testsChanged = testsAfter(before.testsChanged, event)
+  const isSame = after.git === git && after.weakened === weakened && after.testsChanged === testsChanged
+  return isSame ? after : { ...after, git, weakened, testsChanged }
 }
 
 /** A flood has thousands within one second: only the first of them changes anything. */

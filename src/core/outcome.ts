@@ -3,6 +3,7 @@ import type { EventBody } from './event.ts'
 import { notKept } from './report.ts'
 import type { StartedState, Outcome, StopReason } from './state.ts'
 import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
+import { doubtsOf } from './weakness.ts'
 
 /** As a shell says it: 128 and the signal's number. */
 export const signalExits = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 }
@@ -133,10 +134,13 @@ function tasksOf(state: StartedState): { tasks_done: number; tasks_total: number
 }
 
 /** What a person asks first: why, and what came of it. */
-export function resultOf(state: StartedState): Pick<Complete, 'reason' | 'stop_reason' | 'totals'> {
+export function resultOf(
+  state: StartedState,
+): Pick<Complete, 'reason' | 'stop_reason' | 'totals' | 'warnings' | 'tests_changed'> {
   const stories = selectedStories(state)
   const cost = totalCostUsd(state)
   const end = endOf(state)
+  const warnings = doubtsOf(state)
   return {
     reason: end.reason,
     stop_reason: end.stopReason,
@@ -151,6 +155,8 @@ export function resultOf(state: StartedState): Pick<Complete, 'reason' | 'stop_r
       duration_ms: state.iterations.reduce((sum, iteration) => sum + iteration.duration_ms, 0),
       not_kept: notKept(state.iterations),
     },
+    ...(warnings.length > 0 && { warnings: [...warnings] }),
+    ...(state.testsChanged.length > 0 && { tests_changed: [...state.testsChanged] }),
   }
 }
 

@@ -15,6 +15,7 @@ export interface RunHistory {
   readonly parked?: ParkedWork
   /** What makes its "done" worth less. */
   readonly warnings?: readonly string[]
+  readonly tests_changed?: readonly string[]
   readonly stories: readonly StorySummary[]
   readonly iterations: readonly IterationRecord[]
   readonly about?: RunAbout
@@ -123,6 +124,8 @@ export interface RunReport {
   readonly parked?: ParkedWork
   /** What makes its "done" worth less; absent when there is none. */
   readonly warnings?: readonly string[]
+  /** Tests that were there before the run, and are not as they were; absent when there is none. */
+  readonly tests_changed?: readonly string[]
   /** Empty when no iteration ran. */
   readonly started: string
   readonly ended: string
@@ -170,6 +173,8 @@ export function runReport(history: RunHistory): RunReport {
     ...(history.died_at !== undefined && { died_at: history.died_at }),
     ...(history.parked !== undefined && { parked: history.parked }),
     ...(history.warnings !== undefined && history.warnings.length > 0 && { warnings: history.warnings }),
+    ...(history.tests_changed !== undefined &&
+      history.tests_changed.length > 0 && { tests_changed: history.tests_changed }),
     ...(history.about !== undefined && { about: history.about }),
     started: first?.started ?? '',
     ended: iterations.at(-1)?.ended ?? '',

@@ -184,7 +184,7 @@ function bare(line: string): string {
 
 /** By the names that test runners look for. */
 export function isTest(path: string): boolean {
-  return /(^|\/)(tests?|__tests__|__snapshots__|spec|e2e|cypress)\/|[._-](test|spec)\.[^/]+$|(^|\/)(test_[^/]+|conftest\.py)$|_test\.[^/]+$|Tests?\.(java|kt|cs|swift|php|scala)$|\.snap$/i.test(
+  return /(^|\/)(tests?|__tests__|__snapshots__|spec|e2e|cypress)\/|[._-](test|spec)\.[^/]+$|(^|\/)(test_[^/]+|conftest\.py)$|_test\.[^/]+$|(^|\/)tests?\.(?:[cm]?[jt]sx?|py|rb|php|pl)$|Tests?\.(java|kt|cs|swift|php|scala)$|\.snap$/i.test(
     path,
   )
 }

@@ -171,6 +171,8 @@ interface Progress {
   readonly gone: readonly GoneFile[]
   /** What makes its "done" worth less, a sentence each. */
   readonly weakened: readonly string[]
+  /** Tests that were there before, and are not as they were: a plain fact. */
+  readonly testsChanged: readonly string[]
   /** Files that the gates themselves write, each time anew. */
   readonly gateFiles: readonly string[]
   readonly commitless: number
@@ -261,6 +263,7 @@ export function initialState(changeId: string): LoopState {
     iterations: [],
     gone: [],
     weakened: [],
+    testsChanged: [],
     gateFiles: [],
     commitless: 0,
     limitedUntilMs: {},
@@ -277,7 +280,7 @@ export function initialState(changeId: string): LoopState {
 }
 
 /** The stories this run is about: all, or those named by `--story`. */
-export function selectedStories(state: LoopState): readonly StorySummary[] {
+export function selectedStories(state: Pick<LoopState, 'settings' | 'stories'>): readonly StorySummary[] {
   const only = state.settings?.stories ?? []
   return only.length === 0 ? state.stories : state.stories.filter((story) => only.includes(story.id))
 }

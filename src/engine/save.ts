@@ -41,7 +41,7 @@ export async function tellSaved(
   },
   { spec, tell }: { readonly spec: Pick<SpecSource, 'read'>; readonly tell: Context['tell'] },
 ): Promise<void> {
-  const { commit, changed, only_plan: isPlan, files = [], gone = [] } = saved
+  const { commit, changed, only_plan: isPlan, files = [], gone = [], changedTests: tests = [] } = saved
   const { n, storyId, message } = about
   const lost = await lostTests(saved, storyId, spec)
   if (lost.length > 0) {
@@ -65,6 +65,7 @@ export async function tellSaved(
     ...(isPlan && { only_plan: isPlan }),
     ...(files.length > 0 && { files: first.map(({ path }) => path), files_total: files.length }),
     ...(deleted.length > 0 && { deleted }),
+    ...(tests.length > 0 && { tests_changed: tests.slice(0, mostFiles) }),
     ...(gone.length > 0 && { gone: [...gone] }),
   })
 }

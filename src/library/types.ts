@@ -60,7 +60,6 @@ export type LoopEvent = {
     readonly cost_usd?: number | undefined
     readonly duration_ms: number
   } | undefined
-  readonly warnings?: readonly string[] | undefined
   readonly by_hand?: readonly string[] | undefined
   readonly undone?: readonly string[] | undefined
 } | {
@@ -165,6 +164,7 @@ export type LoopEvent = {
   readonly files?: readonly string[] | undefined
   readonly files_total?: number | undefined
   readonly deleted?: readonly string[] | undefined
+  readonly tests_changed?: readonly string[] | undefined
   readonly gone?: readonly GoneFile[] | undefined
 } | {
   readonly type: 'checkpoint.reverted'
@@ -214,6 +214,8 @@ export type LoopEvent = {
   readonly reason?: string | undefined
   readonly stop_reason?: string | undefined
   readonly totals?: Totals | undefined
+  readonly warnings?: readonly string[] | undefined
+  readonly tests_changed?: readonly string[] | undefined
 } | {
   readonly type: 'complete'
   readonly status: 'starting' | 'running' | 'done' | 'stuck' | 'stalled' | 'stopped'
@@ -222,6 +224,8 @@ export type LoopEvent = {
   readonly exit_code: number
   readonly totals: Totals
   readonly choice: 'cleanup' | 'keep' | 'later'
+  readonly warnings?: readonly string[] | undefined
+  readonly tests_changed?: readonly string[] | undefined
   readonly gone?: readonly GoneFile[] | undefined
 })
 

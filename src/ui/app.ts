@@ -368,6 +368,8 @@ export interface ChangeList {
     readonly loop_branch?: string
     /** Where the merge queue has brought all of it. */
     readonly landed?: LandedWork
+    /** What makes its "done" worth less, a sentence each. */
+    readonly warnings?: readonly string[]
     readonly parked?: ParkedWork
     /** Of a loop that is running. */
     readonly waiting_for?: NonNullable<StateFile['waiting_for']>
@@ -543,10 +545,12 @@ export interface History {
   readonly stories: readonly Pick<StorySummary, 'id' | 'title'>[]
   /** By iteration; for a person only. */
   readonly gates_ms?: ReadonlyMap<number, number>
+  /** What makes its "done" worth less, a sentence each; for a person only. */
+  readonly warnings?: readonly string[]
   /** Folders with journal and transcripts of runs that a new one has replaced. */
   readonly earlier_runs: readonly string[]
   /** Those that were asked for, the first one first. */
-  readonly runs?: readonly (Pick<History, 'iterations' | 'stories' | 'gates_ms'> & {
+  readonly runs?: readonly (Pick<History, 'iterations' | 'stories' | 'gates_ms' | 'warnings'> & {
     readonly number: number
     readonly name: string
     readonly status: LoopStatus

@@ -1,5 +1,6 @@
 // The one place that decides symbols, words and colours, one per meaning: for plain lines, the live line, reports, lists and every other face.
 import type { LoopEvent, LoopStatus, StorySummary, Verdict } from '../core/event.ts'
+import { doubtIn } from '../core/weakness.ts'
 import type { Paint } from './io.ts'
 
 interface Sign {
@@ -17,6 +18,7 @@ const signs = {
   undone: { symbol: '↺', ascii: '<', colour: 'yellow' },
   waiting: { symbol: '‖', ascii: '=', colour: 'yellow' },
   human: { symbol: '!', ascii: '!', colour: 'magenta' },
+  doubt: { symbol: '!', ascii: '!', colour: 'yellow' },
 } as const satisfies Record<string, Sign>
 
 export type Meaning = keyof typeof signs
@@ -98,13 +100,23 @@ export function humanWord(paint: Paint): string {
 
 /** Of a change now: whether its loop waits or has died, or the queue has parked it, comes first, else see `changeState`. */
 export function stateNow(
-  { status, stop_reason: why, waiting_for: waitsFor, died_at: died, parked }: LoopNow,
+  { status, stop_reason: why, waiting_for: waitsFor, died_at: died, parked, warnings }: LoopNow,
   plan: PlanCounts,
 ): readonly [word: string, meaning: Meaning] {
   if (died !== undefined && status !== 'done') return ['died', 'failed']
   if (parked !== undefined) return ['parked', 'human']
   if (waitsFor !== undefined) return waitStates[waitsFor]
-  return changeState(status, why, plan)
+  const state = changeState(status, why, plan)
+  return state === statuses.done ? doneState(warnings) : state
+}
+
+/** Done, and what makes that worth less than it says; `how` where it is done in another way. */
+export function doneState(
+  warnings: readonly string[] = [],
+  how: string = statuses.done[0],
+): readonly [word: string, meaning: Meaning] {
+  const doubt = doubtIn(warnings)
+  return doubt === undefined ? [how, 'done'] : [`${how}, but ${doubt}`, 'doubt']
 }
 
 interface LoopNow {
@@ -114,6 +126,8 @@ interface LoopNow {
   readonly waiting_for?: keyof typeof waitStates | undefined
   readonly died_at?: string | undefined
   readonly parked?: object | undefined
+  /** What makes its "done" worth less. */
+  readonly warnings?: readonly string[] | undefined
 }
 
 const waitStates = {

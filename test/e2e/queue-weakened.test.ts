@@ -45,3 +45,13 @@ it('a loop that was weakened before the queue had it lands by land with the same
   expect(second.stdout).toContain('(0 tests ran)')
   expect(second.stdout).toMatch(/! two: landed as \w+, but the gate passed and ran 0 tests: node --test/)
 })
+
+it('a change that changed no file is called that by the lines of up, its table, queue and its record', async () => {
+  const at = project({ one: "echo '<promise>COMPLETE</promise>'; exit" }, 1)
+  const { stdout } = await ralph(at, ['up', '--jobs', '1', ...at.args])
+  const words = "no file was changed: the agent's word only"
+  expect(stdout).toContain(`! one: its loop is done, but ${words}`)
+  expect(stdout).toMatch(new RegExp(`! one: landed as \\w+, but ${words}`))
+  expect((await ralph(at, ['queue'])).stdout).toContain(`! ${words}`)
+  expect((await report(at)).entries[0]?.warnings).toEqual([words])
+})

@@ -87,6 +87,32 @@ describe('what was saved', () => {
     expect(last.stdout).toMatch(/^! done, but #1 changed what npm test runs {3}3 of 3 stories/m)
     for (const look of looks) expect((await ralph(at, look)).stdout).toContain(changed)
     expect(last.stdout).not.toContain('ran 0 tests')
+    const headline = 'done, but #1 changed what npm test runs'
+    for (const look of [['why'], ['status'], ['report']])
+      expect((await ralph(at, look)).stdout).toMatch(new RegExp(`^demo +! ${headline}`))
+    expect((await ralph(at, ['list'])).stdout).toMatch(new RegExp(`^demo .*! ${headline}`, 'm'))
+    for (const format of ['md', 'html'])
+      expect((await ralph(at, ['report', '--format', format])).stdout).toContain(headline)
+    const { changes } = JSON.parse((await ralph(at, ['list', '--json'])).stdout) as {
+      changes: { warnings: string[] }[]
+    }
+    expect(changes[0]?.warnings.join()).toContain(changed)
+  })
+
+  test('a test that was there and is not as it was is a plain fact of the summary and the report, also after a resume; a new one is not', async () => {
+    const at = withTest(tasksOf(2))
+    const work = `case $RALPH_STORY in 1) echo >> test/a.test.mjs; cp test/a.test.mjs test/b.test.mjs;; *) echo work > src.txt;; esac; ${complete}`
+    const words = /^ +tests changed: test\/a\.test\.mjs$/m
+    const first = await loop(at, work, '--story', '1')
+    expect(first.stdout).toMatch(words)
+    const { stdout } = await ralph(at, ['resume', 'demo'])
+    expect(stdout).toMatch(words)
+    expect(stdout).toMatch(/^✓ done {3}2 of 2 stories/m)
+    expect((await ralph(at, ['report'])).stdout).toMatch(/^ +tests +changed: test\/a\.test\.mjs$/m)
+    expect((await ralph(at, ['report', '--format', 'md'])).stdout).toContain(
+      '- tests: changed: test/a.test.mjs\n',
+    )
+    expect((await ralph(at, ['report', '--json'])).stdout).toContain('"tests_changed"')
   })
 
   test('nothing is said of a test that was renamed, nor of one that the plan wants gone', async () => {
@@ -179,7 +205,10 @@ describe('what is done', () => {
     const at = scratch({ tasks: tasksOf(2) })
     const { code, stdout } = await loop(at, complete)
     expect(code).toBe(0)
-    expect(stdout).toMatch(/^! done, but no file was changed: the agent's word only {3}2 of 2 stories/m)
+    const headline = "! done, but no file was changed: the agent's word only"
+    expect(stdout).toMatch(new RegExp(`^${headline} {3}2 of 2 stories`, 'm'))
+    for (const look of [['status'], ['report']]) expect((await ralph(at, look)).stdout).toContain(headline)
+    expect((await ralph(at, ['list'])).stdout).toMatch(/^demo .*! done, but no file was changed {2}/m)
     const other = scratch({ tasks: tasksOf(2) })
     const half = await loop(other, `[ $RALPH_STORY = 1 ] || echo work > work.txt; ${complete}`)
     expect(half.stdout).toMatch(/^✓ done {3}2 of 2 stories/m)

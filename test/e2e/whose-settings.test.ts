@@ -377,6 +377,28 @@ describe('O10, L: what a gate runs', () => {
     expect(end.stdout + end.stderr).not.toContain('what a gate runs')
   })
 
+  test.each([
+    ['node test/greet.test.mjs', 'test/greet.test.mjs', false],
+    ['npm run check', 'test/greet.mjs', false],
+    ['node test/run.mjs', 'test/run.mjs', true],
+    ['sh test/check.sh', 'test/check.sh', true],
+  ])(
+    'W: a test that a gate names is a test, told as such; a runner among the tests is not: %s',
+    async (command, file, isGate) => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('package.json', '{"scripts":{"check":"node test/greet.mjs"}}\n')
+      at.write('test/greet.mjs', "import assert from 'node:assert'\nassert.equal(1, 1)\n")
+      at.write('test/greet.test.mjs', "import test from 'node:test'\ntest('a', () => {})\n")
+      at.write('test/run.mjs', "import './greet.mjs'\n")
+      at.write('test/check.sh', 'node test/greet.mjs; exit\n')
+      const agent = `cat > /dev/null; echo "// new" >> ${file}; ${complete}`
+      const end = await ralph(at, ['loop', 'demo', '--agent-command', agent, '--verify', command])
+      expect(end.code).toBe(0)
+      expect(end.stdout.includes('what a gate runs')).toBe(isGate)
+      expect(end.stdout).toContain(`tests changed: ${file}`)
+    },
+  )
+
   test('W: a script that each story changes is told once', async () => {
     const at = scratch({ tasks: tasksOf(3) })
     at.write('check.sh', 'true\n')

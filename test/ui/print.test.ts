@@ -322,20 +322,6 @@ describe('plain lines', () => {
     expect(out).not.toContain('--feedback')
   })
 
-  it("B16: a manual loop has no story to name, and what was done before a resume is not called the agent's word only", () => {
-    const told = (attempt: number): string => {
-      const ended = iteration({ n: attempt, attempt, story_id: 'manual', verdict: 'complete', reason: '' })
-      const settings = { ...started.settings, done_criteria: 'manual' as const }
-      return plain([
-        event({ ...started, resumed: attempt > 1, settings }),
-        event({ type: 'iteration.ended', iteration: { ...ended, unchanged: true } }),
-        event(complete),
-      ]).out
-    }
-    expect(told(1)).toContain("  no file was changed: the agent's word only\n")
-    expect(told(2)).not.toContain('word only')
-  })
-
   describe('a gate that may be red from the start', () => {
     const told = (
       changed: boolean,

@@ -2,7 +2,6 @@
 import { baselineWords } from '../../core/baseline.ts'
 import type { Baseline, IterationRecord, LoopEvent, StorySummary } from '../../core/event.ts'
 import { keepsWork } from '../../core/report.ts'
-import { weakenedBy } from '../../core/weakness.ts'
 import { storyMeanings, symbolOf } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { storyName } from './describe.ts'
@@ -34,8 +33,6 @@ export interface Board {
   readonly failedGate: string | undefined
   /** What a gate says without the agent's work; `passed` also of one that has passed in this loop. */
   readonly baselines: ReadonlyMap<string, Baseline>
-  /** What makes its "done" worth less, said before a resume too. */
-  readonly weakened: readonly string[]
   /** A person's words that came after the last prompt. */
   readonly unread: readonly string[]
   /** The attempts of this loop. */
@@ -69,19 +66,12 @@ export const emptyBoard: Board = {
   hasUndone: false,
   failedGate: undefined,
   baselines: new Map(),
-  weakened: [],
   unread: [],
   ended: [],
   gatesMs: new Map(),
 }
 
-export function applyBoard(before: Board, event: LoopEvent): Board {
-  const board = applied(before, event)
-  const weakened = weakenedBy(before.weakened, event)
-  return board.weakened === weakened ? board : { ...board, weakened }
-}
-
-function applied(board: Board, event: LoopEvent): Board {
+export function applyBoard(board: Board, event: LoopEvent): Board {
   if (event.type === 'loop.started')
     return {
       ...emptyBoard,

@@ -1,9 +1,6 @@
 // Facts for a person: a short name, then its words, wrapped at words below themselves where the terminal is narrow.
-import { manualStory } from '../../core/story.ts'
-import { wordOnly } from '../../core/report.ts'
 import type { Paint } from '../io.ts'
 import { wrapWords } from './layout.ts'
-import { oneLine } from './text.ts'
 
 /** What is typed stays on one line, however long it is: it is copied whole. */
 export type Fact = readonly [name: string, words: string, isTyped?: boolean]
@@ -31,14 +28,4 @@ function set(words: string, room: number): readonly string[] {
   const text = words.trimStart()
   const indent = ' '.repeat(words.length - text.length)
   return wrapWords(text, room - indent.length).map((line) => indent + line)
-}
-
-/** Of a story that is done, and of which no file tells. */
-export function wordOnlyText(attempts: Parameters<typeof wordOnly>[0]): readonly string[] {
-  const ids = wordOnly(attempts).map(oneLine)
-  if (ids.length === 0) return []
-  if (ids[0] === manualStory) return ["no file was changed: the agent's word only"]
-  return [
-    `${ids.length === 1 ? 'story' : 'stories'} ${ids.join(', ')} changed no file: the agent's word only`,
-  ]
 }

@@ -54,7 +54,12 @@ export function whenOf(name: string): string {
 
 function runLines(
   change: string,
-  { iterations, stories, gates_ms: gates = new Map() }: Pick<History, 'iterations' | 'stories' | 'gates_ms'>,
+  {
+    iterations,
+    stories,
+    gates_ms: gates = new Map(),
+    warnings = [],
+  }: Pick<History, 'iterations' | 'stories' | 'gates_ms' | 'warnings'>,
   { paint, columns }: HistoryPage,
 ): readonly string[] {
   const titles = new Map(stories.map(({ id, title }) => [id, title]))
@@ -84,6 +89,7 @@ function runLines(
     stories: [],
     iterations,
     gates_ms: gates,
+    warnings,
   })
   // A column in which nothing is known says nothing.
   const hasCost = iterations.some(

@@ -1,10 +1,10 @@
 // The changes as a table, and the way on from there.
 import type { ChangeList } from '../app.ts'
 import type { Paint } from '../io.ts'
-import { inColourOf, stateNow, statusName, symbolOf } from '../vocabulary.ts'
+import { doneState, inColourOf, stateNow, statusName, symbolOf } from '../vocabulary.ts'
 import { entryLines } from './layout.ts'
 import type { Sheet } from './layout.ts'
-import { landedState } from './status.ts'
+import { landedState, tableWord } from './status.ts'
 import { table } from './table.ts'
 import type { Cell } from './table.ts'
 import { clip, oneLine, widthOf } from './text.ts'
@@ -108,10 +108,10 @@ function onwardWords(change: Change): readonly string[] {
 function stateCell(change: Change, paint: Paint): Cell {
   const { status } = change
   const [word, meaning] = stateOf(change)
-  const isOther = status !== '' && status !== 'done' && word === 'done'
+  const isOther = status !== '' && status !== 'done' && word.startsWith('done')
   const ran = (status === 'done' && word === 'open') || isOther ? ` (last run: ${statusName(status)})` : ''
   return {
-    text: `${symbolOf(meaning)} ${word}${ran}`,
+    text: `${symbolOf(meaning)} ${tableWord(word)}${ran}`,
     paint: (text) => inColourOf(meaning, text, paint),
   }
 }
@@ -119,9 +119,9 @@ function stateCell(change: Change, paint: Paint): Cell {
 /** Done on the loop's branch is done, though not here yet. */
 export function stateOf(change: Change): ReturnType<typeof stateNow> {
   const { status, loop_branch: branch, loop_stories_done: loopDone, stories_total: total, landed } = change
-  if (landed !== undefined) return landedState(landed)
+  if (landed !== undefined) return landedState(landed, change.warnings)
   if (status === 'done' && change.parked === undefined && branch !== undefined && loopDone === total)
-    return [`done on ${oneLine(branch)}`, 'done']
+    return doneState(change.warnings, `done on ${oneLine(branch)}`)
   const done = change.stop_reason === 'human' ? storiesDone(change) : change.stories_done
   return stateNow(change, { open: change.stories_open, done, total })
 }

@@ -162,10 +162,10 @@ export function createLines(
       case 'stop.requested':
         return [stopLine(event, sheet)]
       case 'choice.needed': {
-        const { totals, reason = '', stop_reason: stopReason = '', status } = event
+        const { totals, reason = '', stop_reason: stopReason = '' } = event
         if (totals === undefined) return []
         isResultTold = true
-        return ['', ...resultLines({ status, reason, stop_reason: stopReason, totals }, board, sheet)]
+        return ['', ...resultLines({ ...event, reason, stop_reason: stopReason, totals }, board, sheet)]
       }
       case 'complete': {
         const open = turnout.saved ?? turnout.reverted

@@ -1,6 +1,7 @@
 // The changes of the merge queue as rows of words, for the table of a terminal, the screen and the end alike.
 import type { EntryState } from '../../core/queue.ts'
 import type { QueueReport } from '../app.ts'
+import { doneState } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
 import { waits } from './status.ts'
 import { clean, clockTime, duration, shortHash, usd, widthOf } from './text.ts'
@@ -43,8 +44,8 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
       meaning:
         isBusy && waiting !== undefined
           ? 'waiting'
-          : state === 'landed' && entry.warnings.length > 0
-            ? 'human'
+          : state === 'landed'
+            ? doneState(entry.warnings)[1]
             : meanings[state],
       stories: total === 0 ? '' : `${String(done)}/${String(total)}`,
       attempt: isBusy && entry.attempt > 0 ? String(entry.attempt) : '',
@@ -59,7 +60,7 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
             : state === 'done' && entry.why === ''
               ? 'not landed yet'
               : entry.why,
-          ...entry.warnings.map((words) => `! ${words}`),
+          ...entry.warnings.map((words) => (doneState([words])[1] === 'doubt' ? `! ${words}` : words)),
         ]
           .filter((each) => each !== '')
           .join('  '),

@@ -5,7 +5,7 @@ import { cameWords } from '../../core/queue.ts'
 import type { QueueEvent } from '../../core/queue-event.ts'
 import type { QueueReport } from '../app.ts'
 import type { Output, Paint } from '../io.ts'
-import { inColourOf, mark } from '../vocabulary.ts'
+import { doneState, inColourOf, mark, symbolOf } from '../vocabulary.ts'
 import { gatelessWords, setUpWords } from './header.ts'
 import { folded, wrapWords } from './layout.ts'
 import type { Sheet } from './layout.ts'
@@ -54,9 +54,7 @@ function wordsOf(event: QueueEvent): string {
       return event.told.map((line) => `! ${event.change}: ${line}`).join('\n')
     case 'loop.ended':
       if (event.is_short) return `○ ${event.change}: its share of the budget is used up`
-      return event.warnings === undefined
-        ? `✓ ${event.change}: its loop is done`
-        : `! ${event.change}: its loop is done, but ${event.warnings.join('; ')}`
+      return doneLine(event, 'its loop is done')
     case 'candidate.began':
       return `▸ ${event.change}: merging`
     case 'candidate.conflicted':
@@ -87,10 +85,17 @@ function wordsOf(event: QueueEvent): string {
     case 'queue.rebuilt':
       return `! the queue's journal was gone: from git, ${event.landed.map((each) => each.change).join(', ')} landed on ${event.target}; what else was in the queue is not known`
     case 'landed':
-      return event.warnings === undefined
-        ? `✓ ${event.change}: landed as ${event.commit.slice(0, 7)}`
-        : `! ${event.change}: landed as ${event.commit.slice(0, 7)}, but ${event.warnings.join('; ')}`
+      return doneLine(event, `landed as ${event.commit.slice(0, 7)}`)
   }
+}
+
+/** As every other look calls it. */
+function doneLine(
+  { change, warnings = [] }: { readonly change: string; readonly warnings?: readonly string[] | undefined },
+  what: string,
+): string {
+  const [, meaning] = doneState(warnings)
+  return `${symbolOf(meaning)} ${change}: ${what}${warnings.length === 0 ? '' : `, but ${warnings.join('; ')}`}`
 }
 
 /** What there is to know before it begins, also where a table shows no lines. */

@@ -12,7 +12,6 @@ import {
   verdictName,
 } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
-import { wordOnlyText } from './facts.ts'
 import { duration, plural, tokenWord, tokenWords, usd } from './text.ts'
 import type { SpentTokens } from './text.ts'
 
@@ -30,6 +29,7 @@ const kindOf: Readonly<Record<Meaning, VerdictKind>> = {
   failed: 'failed',
   undone: 'failed',
   human: 'broken',
+  doubt: 'kept',
   waiting: 'stopped',
   working: 'stopped',
   open: 'stopped',
@@ -78,13 +78,17 @@ export function knownTokens(spent: SpentTokens): string {
 }
 
 /** What a sum of figures cannot say: what was lost, what it leaves out or guesses. */
-export function notesOf({ totals, stories, not_kept: lost, warnings = [] }: RunReport): readonly Fact[] {
-  const attempts = stories.flatMap(({ story_id: id, attempts: of }) =>
-    of.map((attempt) => ({ ...attempt, story_id: id })),
-  )
+export function notesOf({
+  totals,
+  stories,
+  not_kept: lost,
+  warnings = [],
+  tests_changed: tests = [],
+}: RunReport): readonly Fact[] {
+  const attempts = stories.flatMap(({ attempts: of }) => of)
   const facts: readonly Fact[] = [
-    ['note', wordOnlyText(attempts).join()],
     ...warnings.map((text) => ['note', text] as const),
+    ['tests', tests.length === 0 ? '' : `changed: ${firstNames(tests, mostFiles)}`],
     [attempts.every(isKeptOrWaited) ? 'waited' : 'undone', lossWords(totals, lost)],
     ['tokens', guessWords(stories, totals.iterations)],
     [

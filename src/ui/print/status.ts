@@ -9,6 +9,7 @@ import type { Paint } from '../io.ts'
 import { branchName, storyName } from './describe.ts'
 import {
   agentName,
+  doneState,
   inColourOf,
   mark,
   phaseWords,
@@ -17,7 +18,7 @@ import {
   symbolOf,
   workedMs,
 } from '../vocabulary.ts'
-import { factLines, type Fact, wordOnlyText } from './facts.ts'
+import { factLines, type Fact } from './facts.ts'
 import { folded } from './layout.ts'
 import { isHeld, nextSteps, ownPlanOf, planOf } from './status-next.ts'
 import { stepLines } from './step-lines.ts'
@@ -62,12 +63,9 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
   return [
     `${paint.bold(oneLine(report.change_id))}  ${headWord(report, paint)}`,
     ...factLines(facts, page),
-    ...[
-      ...wordOnlyText(report.iterations),
-      ...(report.warnings ?? []),
-      ...editWords(report),
-      ...(report.notes ?? []),
-    ].map((line) => folded(`note: ${oneLine(line)}`, columns, '  ').replace('note:', paint.yellow('note:'))),
+    ...[...(report.warnings ?? []), ...editWords(report), ...(report.notes ?? [])].map((line) =>
+      folded(`note: ${oneLine(line)}`, columns, '  ').replace('note:', paint.yellow('note:')),
+    ),
     ...goneLines(report.gone ?? []).map((line) => `  ${line}`),
     ...stepLines(
       [...asideSteps(report), ...nextSteps(report)],
@@ -90,7 +88,9 @@ export function headWord(report: StatusReport, paint: Paint): string {
   const [word, meaning] = stateNow(report, planOf(report))
   const isNow = [report.died_at, report.waiting_for, report.parked].some((each) => each !== undefined)
   const ran =
-    isNow || word === statusName(report.status) ? '' : paint.dim(`  (last run: ${statusName(report.status)})`)
+    isNow || word.startsWith(statusName(report.status))
+      ? ''
+      : paint.dim(`  (last run: ${statusName(report.status)})`)
   return `${mark(meaning, paint)} ${paint.bold(inColourOf(meaning, word, paint))}${ran}`
 }
 
@@ -155,9 +155,13 @@ function landedWords({ target, commit, is_pulled: isPulled }: LandedWork): strin
 }
 
 /** What a table has room for. */
-export function landedState({ target, commit, is_pulled: isPulled }: LandedWork): readonly [string, 'done'] {
+export function landedState(
+  { target, commit, is_pulled: isPulled }: LandedWork,
+  warnings: readonly string[] | undefined,
+): ReturnType<typeof doneState> {
   const on = oneLine(target)
-  return [isPulled ? `landed on ${on} as ${commit.slice(0, 7)}` : `landed, not on your ${on} yet`, 'done']
+  const how = isPulled ? `landed on ${on} as ${commit.slice(0, 7)}` : `landed, not on your ${on} yet`
+  return doneState(warnings, how)
 }
 
 /** With what the turn that goes on has used, where its agent tells. */
@@ -341,7 +345,15 @@ function allStatuses(reports: readonly StatusReport[], { paint, columns }: Statu
 
 function stateCell(report: StatusReport, paint: Paint): Cell {
   const [word, meaning] = report.where?.landed
-    ? landedState(report.where.landed)
+    ? landedState(report.where.landed, report.warnings)
     : stateNow(report, planOf(report))
-  return { text: `${symbolOf(meaning)} ${word}`, paint: (text) => inColourOf(meaning, text, paint) }
+  return {
+    text: `${symbolOf(meaning)} ${tableWord(word)}`,
+    paint: (text) => inColourOf(meaning, text, paint),
+  }
+}
+
+/** The report of one has room for why. */
+export function tableWord(word: string): string {
+  return word.replace(/: the agent's word only$/, '')
 }

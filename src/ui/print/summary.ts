@@ -1,10 +1,8 @@
 // The last lines of a loop: what happened, where the work is, what to type next; each said once.
 import { afterColon } from '../../core/outcome.ts'
-import { wordOnly } from '../../core/report.ts'
-import { weakWord } from '../../core/weakness.ts'
-import { wordOnlyText } from './facts.ts'
+import { firstNames } from '../../core/first-names.ts'
 import type { GoneFile, LoopEvent } from '../../core/event.ts'
-import { humanWord, mark, statusMeaning, statusWord, symbolOf } from '../vocabulary.ts'
+import { doneState, humanWord, inColourOf, mark, statusMeaning, statusWord } from '../vocabulary.ts'
 import type { Board } from './board.ts'
 import { figures, isManual, redGate } from './board.ts'
 import { branchName } from './describe.ts'
@@ -14,7 +12,7 @@ import { isCleanedUp, isNothingKept, nextLines, onlyNamed } from './steps.ts'
 import { clean, clip, oneLine, plural, sentences, tokenWords, usd } from './text.ts'
 
 export type Complete = Extract<LoopEvent, { type: 'complete' }>
-type Result = Pick<Complete, 'status' | 'reason' | 'stop_reason' | 'totals'>
+type Result = Pick<Complete, 'status' | 'reason' | 'stop_reason' | 'totals' | 'warnings' | 'tests_changed'>
 
 export interface Ending {
   readonly complete: Complete
@@ -44,23 +42,13 @@ export interface Ending {
 
 /** What came of it: for a success the figures, else first which story and why. */
 export function resultLines(result: Result, board: Board, sheet: Sheet): readonly string[] {
-  const { status, totals, stop_reason: stop } = result
+  const { status, totals, stop_reason: stop, warnings = [], tests_changed: tests = [] } = result
   const { paint } = sheet
   const isYours = stop === 'human'
-  // Of what a story had changed before a resume nobody knows here.
-  const known = board.ended.filter(({ story_id: id }) => begins(board.ended, id))
   const part = status === 'done' ? partWords(result.reason, board) : undefined
-  const isWordOnly = status === 'done' && !isManual(board) && isAllWordOnly(known, totals)
-  const [weakness] = board.weakened
-  const doubt = isWordOnly
-    ? "no file was changed: the agent's word only"
-    : status === 'done' && weakness !== undefined
-      ? oneLine(weakWord(weakness))
-      : undefined
-  const sign =
-    doubt !== undefined
-      ? paint.yellow(symbolOf('human'))
-      : mark(isYours ? 'human' : statusMeaning(status), paint)
+  const [doneWord, meaning] = doneState(warnings)
+  const isDoubted = status === 'done' && meaning === 'doubt'
+  const sign = mark(isYours ? 'human' : status === 'done' ? meaning : statusMeaning(status), paint)
   const stories = `${String(totals.stories_done)} of ${plural(totals.stories_total, 'story', 'stories')}`
   const tried = triedWords(totals, status === 'done', isManual(board))
   const counts = `${stories}, ${tried}`
@@ -72,19 +60,18 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const lost = lostWords(totals, stop === 'error' ? 'not saved' : lostWord(totals, board))
   const word = isYours
     ? humanWord(paint)
-    : doubt !== undefined
-      ? paint.bold(paint.yellow(status))
+    : isDoubted
+      ? paint.bold(inColourOf(meaning, status, paint))
       : statusWord(status, paint)
   const headed = (text: string, more: { right?: string } = {}): readonly string[] => {
     const [first = '', ...rest] = entryLines({ sign, text, ...more }, sheet)
     return [first.replace(status, word), ...rest]
   }
   const dimmed = (text: string): readonly string[] => entryLines({ indent: 2, text, style: paint.dim }, sheet)
-  const unchanged = [
-    ...(isWordOnly && part === undefined ? [] : wordOnlyText(known)).flatMap((text) =>
-      entryLines({ indent: 2, text, style: paint.yellow }, sheet),
-    ),
-    ...board.weakened.flatMap((text) => noteLines(text, sheet)),
+  const what = part ?? (status === 'done' ? oneLine(doneWord) : '')
+  const notes = [
+    ...warnings.filter((words) => !what.includes(words)).flatMap((words) => noteLines(words, sheet)),
+    ...(tests.length === 0 ? [] : dimmed(`tests changed: ${firstNames(tests.map(oneLine), mostTests)}`)),
   ]
   const unread = board.unread.flatMap((text) =>
     entryLines(
@@ -97,21 +84,20 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     ),
   )
   if (status === 'done') {
-    const what = doubt === undefined ? status : `${status}, but ${doubt}`
     return [
-      ...headed(part === undefined ? `${what}   ${counts}` : `${part}   ${tried}`, { right }),
+      ...headed(`${what}   ${part === undefined ? counts : tried}`, { right }),
       ...lost.flatMap(dimmed),
-      ...unchanged,
+      ...notes,
       ...unread,
     ]
   }
-  const [what, why] = causeOf(result, board)
+  const [cause, why] = causeOf(result, board)
   return [
-    ...headed(stop === 'signal' ? what : `${status}: ${afterColon(what)}`),
+    ...headed(stop === 'signal' ? cause : `${status}: ${afterColon(cause)}`),
     ...why.flatMap((line) => entryLines({ indent: 2, text: clip(line, 400) }, sheet)),
     ...entryLines({ indent: 2, text: counts, style: paint.dim, right }, sheet),
     ...lost.flatMap(dimmed),
-    ...unchanged,
+    ...notes,
     ...unread,
   ]
 }
@@ -123,15 +109,6 @@ function partWords(reason: string, { started }: Board): string | undefined {
   const ids = (started?.settings.stories ?? []).map(oneLine)
   const what = ids.length === 1 ? `story ${ids.join()} is done` : `stories ${ids.join(', ')} are done`
   return `${what}, ${others}`
-}
-
-/** Every story that is there was done by this loop, and none of them has changed a file. */
-function isAllWordOnly(known: Board['ended'], totals: Result['totals']): boolean {
-  return totals.stories_total > 0 && wordOnly(known).length === totals.stories_total
-}
-
-function begins(ended: Board['ended'], storyId: string): boolean {
-  return ended.find((each) => each.story_id === storyId)?.attempt === 1
 }
 
 /** The sentence, and below it the reason of the last attempt where there is one. */
@@ -146,6 +123,7 @@ function causeOf({ reason, stop_reason: stop }: Result, board: Board): readonly 
 }
 
 const mostReason = 5
+const mostTests = 8
 
 function told(lines: readonly string[]): readonly string[] {
   return lines

@@ -5,7 +5,7 @@ import type { Baseline, IterationRecord } from '../../core/event.ts'
 import type { Decisions, StatusReport } from '../app.ts'
 import { verdictName } from '../vocabulary.ts'
 import { storyTitle } from './describe.ts'
-import { factLines, type Fact, wordOnlyText } from './facts.ts'
+import { factLines, type Fact } from './facts.ts'
 import { entryLines } from './layout.ts'
 import { isHeld, nextSteps, ownPlanOf, planOf } from './status-next.ts'
 import { stepLines, type Step } from './step-lines.ts'
@@ -75,11 +75,7 @@ function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly
   if (report.died_at !== undefined) return [['what', 'ralph was killed in the middle of the work']]
   if (report.status === 'done') {
     const { open } = planOf(report)
-    if (open === 0)
-      return [
-        ['what', 'all stories are complete'],
-        ...wordOnlyText(iterations).map((text) => ['but', text] as const),
-      ]
+    if (open === 0) return [['what', 'all stories are complete']]
     const now = plural(open, 'story is', 'stories are')
     return [['what', `every story that it was asked for was complete; ${now} open now`]]
   }

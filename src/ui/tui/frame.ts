@@ -33,6 +33,7 @@ const signColours = {
   undone: { colour: 'yellow' },
   waiting: { colour: 'yellow' },
   human: { colour: 'magenta' },
+  doubt: { colour: 'yellow' },
 } as const satisfies Record<Meaning, Style>
 
 export function styleFor(meaning: Meaning): Style {

@@ -1,5 +1,6 @@
 // The two lines above the loop screen: where the run stands, and what it does now or waits for.
 import { totalCostUsd, totalTokens } from '../../core/state.ts'
+import { doubtsOf } from '../../core/weakness.ts'
 import { storyName } from '../print/describe.ts'
 import { clip, clockTime, duration, oneLine, plural, tokens, usd, widthOf } from '../print/text.ts'
 import {
@@ -30,7 +31,10 @@ function stateWords(screen: LoopScreen): readonly [word: string, meaning: Meanin
   if (life === 'dead') return ['died', 'failed']
   if (life !== 'running') {
     const why = complete?.stop_reason ?? state.outcome?.stopReason
-    return stateNow({ status: complete?.status ?? state.status, stop_reason: why }, countsOf(state.stories))
+    return stateNow(
+      { status: complete?.status ?? state.status, stop_reason: why, warnings: doubtsOf(state) },
+      countsOf(state.stories),
+    )
   }
   if (state.stop !== undefined && life === 'running') return ['stopping', 'waiting']
   if (state.waiting !== undefined && life === 'running')

@@ -132,7 +132,7 @@ function rowAway(report: StatusReport): SelectRow {
 function rankOf({ isRunning, isHalted, meaning }: SelectRow): number {
   if (isRunning) return 0
   if (isHalted || meaning === 'human') return 1
-  return meaning === 'done' ? 3 : 2
+  return meaning === 'done' || meaning === 'doubt' ? 3 : 2
 }
 
 export function shownRows({ rows = [], filter }: SelectScreen): readonly SelectRow[] {

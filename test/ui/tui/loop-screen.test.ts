@@ -900,8 +900,8 @@ describe('the end', () => {
 
   test('what must not be missed is there before anything is chosen', () => {
     const message = '#4 changed what a gate runs: test/greet.mjs'
-    const warned: At = { at: 667, body: { type: 'warning', code: 'gate_changed', message } }
-    const run = [...whole.slice(0, -1), warned, ...whole.slice(-1)]
+    const warned: At = { at: 667, body: { ...whole.at(-1)?.body, warnings: [message] } as At['body'] }
+    const run = [...whole.slice(0, -1), warned]
     expect(playing(run, { columns: 80, rows: 24 }).text()).toContain(`note: ${message}`)
   })
 
