@@ -6,7 +6,9 @@ export default class SecondTry implements Reporter {
 
   public onTestCaseResult(test: TestCase): void {
     if (test.diagnostic()?.flaky !== true) return
-    const why = test.result().errors?.[0]?.message ?? ''
+    // With the difference: what a program said is in it, and is not to be had again.
+    const [error] = test.result().errors ?? []
+    const why = [error?.message, error?.diff].filter(Boolean).join('\n').replaceAll('\n', '\n    ')
     this.#named.push(`${test.module.relativeModuleId}: ${test.fullName}\n    ${why}`)
   }
 

@@ -25,19 +25,21 @@ export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
     if (now().halted?.why !== why) tell({ type: 'queue.halted', why, hint })
   }
 
-  const baseNow = async (
-    change: string,
-    stop: AbortSignal,
-    before?: TargetRefs,
-  ): Promise<Base | undefined> => {
+  const baseNow = async (change: string, stop: AbortSignal, before?: string): Promise<Base | undefined> => {
     const { landing } = ports
     const target = targetOf(now(), change)
+    // What lands behind the look is neither in it nor in what was known before it: it is missed by nobody.
+    const known = now()
     // Looked at once: what an agent makes of them a moment later nobody begins from.
     const refs = await landing.refs(target)
     const { landed, isHome } = refs
     const ref = `refs/ralph-landed/${target}`
-    const { last, home } = now().landed[target] ?? {}
-    const isOwn = landed === undefined ? last === undefined : isOwnLanding(now(), target, landed)
+    const { last, home } = known.landed[target] ?? {}
+    const sight = JSON.stringify([refs, known.landed[target]])
+    // A landing that is under way, or a loop that puts back what its agent moved, is through at the second look.
+    const haltedIfStill = async (why: string, hint: string): Promise<Base | undefined> =>
+      before === sight ? halted(why, hint) : await baseNow(change, stop, sight)
+    const isOwn = landed === undefined ? last === undefined : isOwnLanding(known, target, landed)
     if (!isOwn) {
       const by = await landing.movedBy(target, landed)
       if (by !== undefined) {
@@ -46,17 +48,16 @@ export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
         await ports.pulse(stop)
         return undefined
       }
-      // Its loop may have put it back between the two looks.
-      if (before === undefined || before.landed !== landed) return await baseNow(change, stop, refs)
+      if (before !== sight) return await baseNow(change, stop, sight)
     }
     if (landed === undefined && last !== undefined && !(await landing.isHome(target, last)))
-      return halted(
+      return await haltedIfStill(
         `${ref} is gone, and what landed (${last.slice(0, 12)}) is not on ${target}`,
         `Bring it back: git update-ref ${ref} ${last}; or, if it is to be gone: git update-ref ${ref} refs/heads/${target}; then ralph up`,
       )
     if (landed !== undefined && !isHome) {
       if (!isOwn)
-        return halted(
+        return await haltedIfStill(
           `${ref} was moved to ${landed.slice(0, 12)}, and the queue has not landed that`,
           `Look at it: git log ${target}..${ref}. If it is right, merge it into ${target}; if not: git update-ref ${ref} ${last ?? `refs/heads/${target}`}; then ralph up`,
         )
@@ -65,17 +66,20 @@ export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
         (home !== undefined && !(await landing.isHome(target, home))) ||
         (await landing.wasHome(target, landed))
       if (isSetBack)
-        return halted(
+        return await haltedIfStill(
           `${target} was reset or rewritten: what landed (${landed.slice(0, 12)}) holds commits that ${target} had and has no longer`,
           `If that was no mistake: git update-ref ${ref} refs/heads/${target} (what landed and is not on ${target} can be landed again by its name). If it was: git switch ${target} && git merge ${ref}. Then ralph up`,
         )
     }
     if (landed !== undefined && isHome && home !== landed)
       tell({ type: 'target.followed', target, commit: landed })
-    await takeBack(target, refs)
+    for (const body of await takenBack(known, (of, commits) => landing.notLanded(of, commits, refs), [
+      target,
+    ]))
+      note(body)
     const base = await landing.base(target, refs)
     if ('commit' in base) return { ...refs, ...base }
-    return halted(
+    return await haltedIfStill(
       `${target} and what landed changed the same lines: ${base.conflicts.join(', ')}`,
       `Merge them: git switch ${target} && git merge ${ref}; then ralph up`,
     )
@@ -112,13 +116,6 @@ export function basesOf({ ports, now, tell, note }: QueueHand): Bases {
       greenMerges.add(`${base.commit} ${gate}`)
     }
     return true
-  }
-
-  /** Those that were taken off their target say so; whether they were, git's history tells. */
-  const takeBack = async (target: string, refs: TargetRefs): Promise<void> => {
-    const notLanded = (of: string, commits: readonly string[]): ReturnType<Landing['notLanded']> =>
-      ports.landing.notLanded(of, commits, refs)
-    for (const body of await takenBack(now(), notLanded, [target])) note(body)
   }
 
   return { now: baseNow, gatesOf, unseenBy, isGreen }
