@@ -76,8 +76,9 @@ export function tickedByHand(before: StartedState, stories: readonly StorySummar
   // What a death or an error had cut off may have been saved a moment ago.
   const last = current === undefined ? iterations.at(-1) : { ...current, story_id: current.storyId }
   const isEarned = (id: string): boolean => last?.story_id === id && last.verdict === 'complete'
+  const statuses = new Map(before.stories.map(({ id, status }) => [id, status]))
   const isKnown = ({ id }: StorySummary): boolean => {
-    const status = before.stories.find((known) => known.id === id)?.status
+    const status = statuses.get(id)
     // What a run finds ticked at its beginning it takes over.
     const isOlder = before.stories.length === 0 || status === 'done' || (status === 'open' && isEarned(id))
     return isOlder && !byHand.includes(id)

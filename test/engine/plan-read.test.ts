@@ -21,7 +21,12 @@ function read(
 
 test('a plan that was read before is told by what has changed in it, whatever its length', () => {
   // As in the middle of an iteration: the reducer decides nothing by it.
-  const start = { ...initialState('demo'), phase: 'recording', maxIterations: 1 } as unknown as StartedState
+  const start = {
+    ...initialState('demo'),
+    phase: 'recording',
+    maxIterations: 1,
+    settings: { done_criteria: 'tasks' },
+  } as unknown as StartedState
   const open = Array.from({ length: 300 }, () => ' ')
   const first = read(start, open)
   expect(first.bytes).toBeGreaterThan(10_000)
