@@ -290,26 +290,36 @@ it.each([
   },
 )
 
-it('O2, O19: one that commits it in a submodule, and a later one that deletes it: named all the same', async () => {
-  const w = world()
-  const checkpoints = w.checkpoints()
-  await checkpoints.start('start')
-  const attempt = async (n: number, work: () => void): Promise<string[]> => {
-    await checkpoints.ensure(`${n}`)
-    await w.note(started(n))
-    work()
-    await checkpoints.keep(n)
-    await checkpoints.save(`${n}`, `checkpoint: ${n}`)
-    return w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
-  }
-  const was = w.read(`${plain}/one.txt`)
-  const committed = await attempt(1, () => w.git('-C', plain, 'commit', '-qam', 'by the agent'))
-  expect(committed.join('\n')).not.toContain(' is gone: ')
-  const told = await attempt(2, () => rmSync(join(w.dir, plain, 'one.txt')))
-  const line = told.find((text) => text.includes(`submodule ${plain} is gone: one.txt`)) ?? ''
-  run('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
-  expect(w.read(`${plain}/one.txt`)).toBe(was)
-})
+it.each([
+  ['', false],
+  [' after a cleanup', true],
+])(
+  'O2, O19: one that commits it in a submodule, and a later one%s that deletes it: named all the same',
+  async (_, isCleaned) => {
+    const w = world()
+    const checkpoints = w.checkpoints()
+    await checkpoints.start('start')
+    const attempt = async (n: number, work: () => void): Promise<string[]> => {
+      await checkpoints.ensure(`${n}`)
+      await w.note(started(n))
+      work()
+      await checkpoints.keep(n)
+      await checkpoints.save(`${n}`, `checkpoint: ${n}`)
+      return w.journal.flatMap((event) => (event.type === 'warning' ? [event.message] : []))
+    }
+    const was = w.read(`${plain}/one.txt`)
+    const committed = await attempt(1, () => w.git('-C', plain, 'commit', '-qam', 'by the agent'))
+    expect(committed.join('\n')).not.toContain(' is gone: ')
+    if (isCleaned) {
+      await checkpoints.finish('cleanup')
+      await checkpoints.start('resume')
+    }
+    const told = await attempt(2, () => rmSync(join(w.dir, plain, 'one.txt')))
+    const line = told.find((text) => text.includes(`submodule ${plain} is gone: one.txt`)) ?? ''
+    run('sh', ['-c', line.split('it is kept: ')[1] ?? 'false'], { cwd: w.dir, env: w.env })
+    expect(w.read(`${plain}/one.txt`)).toBe(was)
+  },
+)
 
 function started(n: number) {
   return {

@@ -22,7 +22,7 @@ import {
 import { putBackStashes, readStashLog, stashEntries } from '../stash/stash-list.ts'
 import { fullState, stagedTree, storeIndexes, type FullState } from '../stash/stash-state.ts'
 import { nameInside, storeInside, storeOf, submoduleAt, writeLink, type CheckedOut } from './submodule.ts'
-import { commitTree } from '../tree/tree.ts'
+import { changedPaths, commitTree } from '../tree/tree.ts'
 
 /** What was seen of one submodule, and of those inside it. */
 export interface Inside extends CheckedOut {
@@ -120,8 +120,21 @@ async function capture({ path, link, store, state, staged, known, inside }: Insi
   }
   if (!isSame) await moveRefs(git, 'checkpoint', [`update ${store.refs}/checkpoint ${commit}`])
   const indexes = await storeIndexes(store, commit)
-  const parts = { commit, tree: state.tree, ...indexes, earlier: known, inside }
+  const fresh = known === undefined ? await sinceRecorded(store, path, state.tree) : []
+  const parts = { commit, tree: state.tree, ...indexes, earlier: known, inside, fresh }
   return { path, link, snapshot: { ...(await composeSnapshot(store, state.observed, parts)), staged } }
+}
+
+/** Uncommitted for the repository around it: an agent of an earlier run may have committed in there what its user had not. */
+async function sinceRecorded({ git, outer }: Store, path: string, tree: string): Promise<string[]> {
+  if (outer === undefined) return []
+  const { pending, origin } = outer.memory()
+  const { commit } = (pending?.operation.op === 'start' ? pending.operation.origin : origin) ?? {}
+  if (commit === undefined) return []
+  const ask = ['rev-parse', '--verify', '--quiet']
+  const recorded = await outer.git.line([...ask, `${commit}:${shown(path)}`], { accept: [1] })
+  const known = recorded === '' ? '' : await git.line([...ask, `${recorded}^{commit}`], { accept: [1, 128] })
+  return known === '' ? [] : await changedPaths(git, known, tree)
 }
 
 /** Holds the files, what is staged, HEAD, and the checkpoint before it: no gc takes any of them. */
