@@ -135,9 +135,9 @@ export function createApp(io: Surroundings): App {
       setup: (mcp) => at(init, (part, here) => part.setupOf(here, mcp)),
       usage: (request) => at(usage, (part, here) => part.usageOf(here, request)),
       report: (change) => at(usage, (part, here) => part.reportOf(here, change)),
-      queue: async () =>
+      queue: async (isWhole = false) =>
         hasQueue((await site()).git)
-          ? at(queue, (part, here) => part.queueReport(here))
+          ? at(queue, (part, here) => part.queueReport(here, isWhole))
           : { target: '', target_commit: '', landed_commit: '', alive: false, entries: [] },
       upPlan: async (request) => (await import('./compose/queue-plan.ts')).dryUp(await site(), request),
     },

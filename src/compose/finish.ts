@@ -1,6 +1,6 @@
 // `ralph finish`: the choice, carried out on a run in hand, and the user's word on settings that agents changed.
 import { existsSync } from 'node:fs'
-import { onlyInTree, removalWords } from '../adapters/git/finish/only-in-worktree.ts'
+import { leftIn, removalWords } from '../adapters/git/finish/only-in-worktree.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { remoteOf } from '../adapters/git/formats/remote.ts'
 import { readSettingsFile } from '../config/files.ts'
@@ -116,13 +116,10 @@ export async function finishHeld(
   // A run that is not done is gone on with in its tree.
   const ownTree = run.state.home !== undefined && kept === 'cleanup' && isDone
   const onward = isDone ? await nextSteps(site, run, choice, plan?.open ?? 0) : []
+  const removal = ownTree ? await removalOf(site, run) : []
   return {
     message: report.message + (choice === 'squash' ? partWords(run) : ''),
-    ...(onward.length > 0 && { next: onward.join('; ') }),
-    // Not removed by ralph: ignored files in it are in no commit.
-    ...(ownTree && {
-      next: [...onward, removalWords(run.state.worktree, report.stays ?? [])].join('; '),
-    }),
+    ...(onward.length + removal.length > 0 && { next: [...onward, ...removal].join('; ') }),
     ...(!isDone && {
       next: (await isPlanGone(site, run))
         ? `the change ${run.change} is not in openspec/changes any more; to continue it, bring its folder back, then ralph resume ${run.change}`
@@ -158,24 +155,21 @@ function partWords({ state: { stories, settings } }: OpenRun['run']): string {
   return isWhole ? '' : `; it has ${done} of ${stories.length} stories`
 }
 
-/** Brought a second time it would conflict with itself, and with the archive of its plan. */
-async function landedSaid(
-  { git }: Site,
-  { change, state }: KnownRun,
-  work: LandedWork,
-  choice: FinishChoice,
-): Promise<Said> {
+/** Not removed by ralph: ignored files in it are in no commit. */
+async function removalOf({ git }: Site, { change, state }: KnownRun): Promise<string[]> {
   const { home, worktree } = state
-  const onward = [
-    ...(work.is_pulled ? [] : ['ralph queue pull']),
-    ...(home !== undefined && worktree !== undefined && isTree(worktree)
-      ? [removalWords(worktree, await onlyInTree(git, worktree, home, hiddenPaths))]
-      : []),
-  ]
+  if (home === undefined || worktree === undefined || !isTree(worktree)) return []
+  const only = await leftIn(git, { change, folder: worktree, home }, hiddenPaths)
+  return only === undefined ? [] : [removalWords(worktree, only)]
+}
+
+/** Brought a second time it would conflict with itself, and with the archive of its plan. */
+async function landedSaid(site: Site, run: KnownRun, work: LandedWork, choice: FinishChoice): Promise<Said> {
+  const onward = [...(work.is_pulled ? [] : ['ralph queue pull']), ...(await removalOf(site, run))]
   return {
-    message: `Nothing to finish: ${change} ${landedWords(work)}. Its branch ralph/${change} stays.`,
+    message: `Nothing to finish: ${run.change} ${landedWords(work)}. Its branch ralph/${run.change} stays.`,
     ...(onward.length > 0 && { next: onward.join('; ') }),
-    data: { change_id: change, choice, user_paths: [], loop_paths: [], landed: work.commit },
+    data: { change_id: run.change, choice, user_paths: [], loop_paths: [], landed: work.commit },
   }
 }
 

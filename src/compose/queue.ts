@@ -25,6 +25,7 @@ import { isOver, isOwnLanding, replayQueue } from '../core/queue.ts'
 import type { Conflict, Entry, QueueState } from '../core/queue.ts'
 import type { QueueBody } from '../core/queue-event.ts'
 import { totalCostUsd } from '../core/state.ts'
+import type { LoopState } from '../core/state.ts'
 import { waitingFields } from '../core/state-snapshot.ts'
 import { doubtsOf, joined } from '../core/weakness.ts'
 import { createQueue } from '../engine/queue.ts'
@@ -53,6 +54,7 @@ import { planNow, storiesNow } from './plan-now.ts'
 import { isRunning, isTree, knownRun, knownRuns } from './site.ts'
 import type { Site } from './site.ts'
 import { stopLoop } from './stop.ts'
+import { onlyIn } from './whereabouts.ts'
 
 /** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
 export async function up(site: Site, request: UpRequest): Promise<number> {
@@ -284,7 +286,7 @@ async function resolveTask(
 
 // --- what anybody may ask ----------------------------------------------------------------------------------------
 
-export async function queueReport(site: Site): Promise<QueueReport> {
+export async function queueReport(site: Site, isWhole: boolean): Promise<QueueReport> {
   const paths = queuePaths(site.git.gitCommonDir)
   const state = await queueNow(site.git)
   const [own, landed] = await Promise.all([
@@ -293,7 +295,9 @@ export async function queueReport(site: Site): Promise<QueueReport> {
   ])
   const lock = inspectLock(paths.lock, site.identity)
   const alive = lock.held === 'alive' || lock.held === 'elsewhere'
-  const entries = await Promise.all(inOrder(state).map((entry) => entryReport(site, state, entry, alive)))
+  const entries = await Promise.all(
+    inOrder(state).map((entry) => entryReport(site, { queue: state, entry, isAlive: alive, isWhole })),
+  )
   const isThere = landed === undefined || (own !== undefined && (await hasAllOf(site.git, own, landed)))
   const isApart = !isThere && own !== undefined && !(await isAncestor(site.git, own, landed))
   const held = isThere ? '' : await heldWhere(site.git, state.target)
@@ -314,9 +318,7 @@ export async function queueReport(site: Site): Promise<QueueReport> {
 
 async function entryReport(
   site: Site,
-  queue: QueueState,
-  entry: Entry,
-  isAlive: boolean,
+  { queue, entry, isAlive, isWhole }: { queue: QueueState; entry: Entry; isAlive: boolean; isWhole: boolean },
 ): Promise<QueueReport['entries'][number]> {
   const run = await knownRun(site, entry.change)
   const { state } = run
@@ -326,6 +328,8 @@ async function entryReport(
   const isBefore = seen.state === 'running' && facts.loop === 'none'
   const ofPlan = isBefore ? await planNow(site, entry.change) : undefined
   const stories = ofPlan ?? (await storiesNow(site, run))
+  const left = seen.state === 'landed' ? leftTree(state) : undefined
+  const only = left === undefined || !isWhole ? [] : await onlyIn(site.git, { change: entry.change, ...left })
   const { waiting_for: waits, waiting_until: until } = isRunning(run) ? waitingFields(state) : {}
   return {
     change: entry.change,
@@ -347,13 +351,16 @@ async function entryReport(
     ...(waits !== undefined && { waiting_for: waits }),
     ...(until !== undefined && { waiting_until: until }),
     ...(seen.hint !== '' && { hint: seen.hint }),
-    ...(seen.state === 'landed' &&
-      state.home !== undefined &&
-      isTree(state.worktree) && { leftover_tree: state.worktree }),
+    ...(left !== undefined && only !== undefined && { leftover_tree: left.folder }),
+    ...(only !== undefined && only.length > 0 && { leftover_files: only }),
     ...(seen.state === 'landed' &&
       facts.tip !== undefined &&
       facts.tip === entry.landed?.tip && { leftover_branch: true }),
   }
+}
+
+function leftTree({ home, worktree: folder }: LoopState): { folder: string; home: string } | undefined {
+  return home === undefined || folder === undefined || !isTree(folder) ? undefined : { folder, home }
 }
 
 function conflictWords({ conflict }: Entry): string {

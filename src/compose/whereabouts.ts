@@ -7,6 +7,7 @@ import { bringingFile } from '../adapters/files/paths.ts'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
 import { readRef, refsUnder } from '../adapters/git/refs/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
+import type { leftIn } from '../adapters/git/finish/only-in-worktree.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
 import type { GoneFile, LoopEvent } from '../core/event.ts'
@@ -63,8 +64,10 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
   const told = [...live, ...(uncommitted === false && !isAllMine ? [] : notes)]
   const isForUser = run.state.outcome?.stopReason === 'human' && run.state.settings.done_criteria === 'tasks'
   const yours = isForUser ? await (await import('./plan-now.ts')).yoursNow(site, run) : []
-  const leftover = (isCleaned || landed) && home !== undefined && isTree(worktree) ? worktree : undefined
-  const only = leftover === undefined || home === undefined ? [] : await onlyIn(git, leftover, home)
+  const only =
+    (isCleaned || landed) && home !== undefined && isTree(worktree)
+      ? await onlyIn(git, { change: run.change, folder: worktree, home })
+      : undefined
   const isRefused = finished?.ok === false && !isCleaned
   const on = headRef(git)?.replace(/^refs\/heads\//, '') ?? ''
   // Before that the next step is a resume, whatever was chosen.
@@ -90,8 +93,8 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(isAncestor && { is_merged: true as const }),
       ...(landed && { landed }),
       ...(!isKept && { is_attempt_gone: true as const }),
-      ...(leftover !== undefined && { leftover_tree: leftover }),
-      ...(only.length > 0 && { leftover_files: only }),
+      ...(only !== undefined && { leftover_tree: worktree }),
+      ...(only !== undefined && only.length > 0 && { leftover_files: only }),
       ...(plan !== undefined && { plan }),
       ...(isPlanGone && { is_plan_gone: true as const }),
       ...(yours.length > 0 && { yours }),
@@ -118,12 +121,12 @@ async function treeNow(
 }
 
 /** Seldom needed: only a tree that is left is looked at. */
-async function onlyIn(git: Git, tree: string, home: string): Promise<string[]> {
-  const [{ onlyInTree }, { hiddenPaths }] = await Promise.all([
+export async function onlyIn(git: Git, tree: Parameters<typeof leftIn>[1]): ReturnType<typeof leftIn> {
+  const [{ leftIn }, { hiddenPaths }] = await Promise.all([
     import('../adapters/git/finish/only-in-worktree.ts'),
     import('./checkpoints.ts'),
   ])
-  return await onlyInTree(git, tree, home, hiddenPaths)
+  return await leftIn(git, tree, hiddenPaths)
 }
 
 type Finished = Extract<LoopEvent, { type: 'loop.finished' }>

@@ -77,8 +77,8 @@ export interface Observe {
   setup(mcp: boolean): Promise<Setup>
   usage(request: UsageRequest): Promise<UsageSummary>
   report(change: string | undefined): Promise<RunReport>
-  /** The merge queue, without touching it. */
-  queue(): Promise<QueueReport>
+  /** The merge queue, without touching it. `isWhole`: with what is only in the folders that can go, each of which is looked through. */
+  queue(isWhole?: boolean): Promise<QueueReport>
   /** What `up` would do, without touching anything. */
   upPlan(request: UpWish): Promise<UpPlan>
 }
@@ -289,6 +289,8 @@ export interface QueueReport {
     readonly warnings: readonly string[]
     /** Of one that has landed: its worktree, which nothing needs any more. */
     readonly leftover_tree?: string
+    /** What is there alone: it would go with that folder. */
+    readonly leftover_files?: readonly string[]
     /** Its branch is where it was when it landed: nobody has committed on it since. */
     readonly leftover_branch?: true
   }[]

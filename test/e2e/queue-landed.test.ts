@@ -237,3 +237,19 @@ it('found by a user: what `ralph finish --squash` brought to the target is lande
   expect([pulled.code, at.git('rev-parse', 'main')]).toEqual([0, squashed])
   expect((await ralph(at, ['queue'])).stdout).not.toMatch(/halted|parked|gone/)
 })
+
+it('Q24: a folder of what landed that holds what is only there is not among those that can go', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  at.write('.gitignore', '*.ign\n')
+  at.git('add', '.gitignore')
+  at.git('commit', '-qm', 'rules')
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  at.write('../repo-ralph-a/notes.ign', 'precious\n')
+  const { code, stdout } = await ralph(at, ['up', 'b', ...at.args])
+  expect(code).toBe(0)
+  expect(stdout).toMatch(/1 folder of what landed can go:\n {2}git worktree remove \S*-ralph-b\n/)
+  expect(stdout).toMatch(
+    /Before you remove this folder, move what you need out of it:\n {2}cd \S*-ralph-a +only there: notes\.ign\n/,
+  )
+  expect(stdout).not.toMatch(/worktree remove \S*-ralph-a/)
+})

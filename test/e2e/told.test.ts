@@ -278,6 +278,41 @@ test("E2: what is ignored or hidden in the loop's own work tree is named before 
   expect((await ralph(at, ['status', 'demo'])).stdout).toContain(`git worktree remove ${tree}`)
 })
 
+for (const choice of ['cleanup', 'squash'])
+  test(`O12: finish --${choice} leaves the loop's own work tree on a branch of the user's, and no advice removes it`, async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    expect((await loop(at, 'demo', goodAgent, '--worktree', '--on-complete', 'keep')).code).toBe(0)
+    const tree = join(at.root, 'repo-ralph-demo')
+    at.git('-C', tree, 'switch', '-qc', 'mine')
+    at.write('../repo-ralph-demo/own.txt', 'my own\n')
+    at.git('-C', tree, 'add', '-A')
+    at.git('-C', tree, 'commit', '-qm', 'my own')
+    const own = at.git('-C', tree, 'rev-parse', 'HEAD')
+    const finish = await ralph(at, ['finish', 'demo', `--${choice}`])
+    expect([finish.code, at.git('-C', tree, 'symbolic-ref', 'HEAD')]).toEqual([0, 'refs/heads/mine'])
+    expect([at.git('-C', tree, 'rev-parse', 'HEAD'), at.git('-C', tree, 'status', '--short')]).toEqual([
+      own,
+      '',
+    ])
+    expect(finish.stdout + finish.stderr).not.toMatch(/worktree remove|not brought/)
+    expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('worktree remove')
+  })
+
+test("O12: a commit that only the loop's own work tree leads to is named before its removal is advised", async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  await loop(at, 'demo', goodAgent, '--worktree', '--on-complete', 'cleanup')
+  const tree = join(at.root, 'repo-ralph-demo')
+  at.write('../repo-ralph-demo/own.txt', 'my own\n')
+  at.git('-C', tree, 'add', '-A')
+  at.git('-C', tree, 'commit', '-qm', 'my own')
+  const own = at.git('-C', tree, 'rev-parse', 'HEAD').slice(0, 12)
+  const { stdout } = await ralph(at, ['status', 'demo'])
+  expect(stdout).toContain(`commit ${own} (git branch NAME ${own} keeps it)`)
+  expect(stdout).not.toMatch(/(?:next|then)\s+git worktree remove/)
+  at.git('branch', 'mine', own)
+  expect((await ralph(at, ['status', 'demo'])).stdout).toContain(`git worktree remove ${tree}`)
+})
+
 describe('what happened', () => {
   const gate = 'test ! -f try.txt || { echo "TAP version 13"; echo "not ok 1 - says hello"; exit 1; }'
   const stuck = async (): Promise<Scratch> => {

@@ -130,7 +130,7 @@ export async function runUp(
     over.abort()
     await screens
     await board?.close()
-    const report = await app.observe.queue()
+    const report = await app.observe.queue(true)
     const known = report.entries.find(({ change }) => change === landing)
     if (known !== undefined && !isTold) {
       const as = `${known.change} has landed already, as ${known.landed.slice(0, 7)}`
@@ -251,7 +251,7 @@ export async function runQueue(
 ): Promise<void> {
   const { observe, control } = await context.app()
   if (what === undefined) {
-    const report = await observe.queue()
+    const report = await observe.queue(true)
     return respond(
       context,
       isJson,

@@ -1,6 +1,7 @@
 // The merge queue for people: a line for each event in a pipe, a table on a terminal, and where everything stands at the end.
 // Long because the words of an event and those of the end have to agree: a state that one names the other names, too.
 import { setTimeout as delay } from 'node:timers/promises'
+import { firstNames } from '../../core/first-names.ts'
 import { cameWords } from '../../core/queue.ts'
 import type { QueueEvent } from '../../core/queue-event.ts'
 import type { QueueReport } from '../app.ts'
@@ -294,7 +295,14 @@ export function queueNext(report: QueueReport, sheet: Sheet): readonly string[] 
 
 /** What landed needs them no longer, and git removes only those without work of the user's own; a branch once the target has all of it. */
 function folderLines({ entries, take }: QueueReport, sheet: Sheet): readonly string[] {
-  const trees = entries.flatMap(({ leftover_tree: tree }) => (tree === undefined ? [] : [clean(tree)]))
+  const left = entries.flatMap(({ leftover_tree: tree, leftover_files: only = [] }) =>
+    tree === undefined ? [] : [{ tree: clean(tree), only }],
+  )
+  const trees = left.filter(({ only }) => only.length === 0).map(({ tree }) => tree)
+  // Git deletes what it ignores without asking.
+  const held = left.flatMap(({ tree, only }): Step[] =>
+    only.length === 0 ? [] : [['', `cd ${tree}`, `only there: ${firstNames(only.map(clean))}`]],
+  )
   const branches = entries
     .filter(({ leftover_branch: isLeft }) => isLeft === true && take === undefined)
     .map(({ branch }) => clean(branch))
@@ -302,7 +310,14 @@ function folderLines({ entries, take }: QueueReport, sheet: Sheet): readonly str
     ...(trees.length === 0 ? [] : [plural(trees.length, 'folder')]),
     ...(branches.length === 0 ? [] : [plural(branches.length, 'branch', 'branches')]),
   ]
-  if (what.length === 0) return []
+  const kept =
+    held.length === 0
+      ? []
+      : [
+          `Before you remove ${held.length === 1 ? 'this folder' : 'these folders'}, move what you need out of ${held.length === 1 ? 'it' : 'them'}:`,
+          ...stepLines(held, { indent: 2, column: 2 }, sheet),
+        ]
+  if (what.length === 0) return kept
   const commands = [
     ...trees.map((tree) => `git worktree remove ${tree}`),
     ...branches.map((branch) => `git branch -D ${branch}`),
@@ -314,6 +329,7 @@ function folderLines({ entries, take }: QueueReport, sheet: Sheet): readonly str
       { indent: 2, column: 2 },
       sheet,
     ),
+    ...kept,
   ]
 }
 

@@ -8,6 +8,7 @@ import { applyTrees } from '../landing/apply.ts'
 import { releaseSubmodules } from '../submodules/finish-submodules.ts'
 import { named, type Git } from '../git.ts'
 import { installIndex, realIndex, takeFrom } from '../formats/index-file.ts'
+import { isTheirs } from './only-in-worktree.ts'
 import { unpin } from '../refs/pins.ts'
 import { headRef } from '../formats/ref-files.ts'
 import { moveRefs, readRef, readRefs, setHead, type Refs } from '../refs/refs.ts'
@@ -73,7 +74,7 @@ export async function performFinish(
     told.push(...lateTold(late, { ref, typed: placeOf(store).typed }))
   }
   let ahead: string | undefined
-  if (plan.head !== undefined) {
+  if (plan.head !== undefined && !(store.home !== undefined && isTheirs(git, store.change))) {
     const refs = await readRefs(git)
     ahead = await madeSince(git, plan.head, refs)
     if (isGone(plan.head, refs))
@@ -114,7 +115,7 @@ async function deleteBranch(store: Store, { tip, time }: CleanupPlan): Promise<s
     next: `\`ralph finish ${change} --cleanup\` again`,
   })
   const [now, { head }] = await Promise.all([readRef(git, branch), readRefs(git)])
-  const own = home === undefined ? undefined : head.commit
+  const own = home === undefined || isTheirs(git, change) ? undefined : head.commit
   const news: string[] = []
   for (const hash of new Set([now, own]))
     if (hash !== undefined && !(await isAncestor(git, hash, tip))) news.push(hash)

@@ -6,17 +6,40 @@ import { hiddenEdits } from '../tree/flags.ts'
 import { named, type Git } from '../git.ts'
 import { placeOf } from '../tree/owner-access.ts'
 import { exempt, isCache, scanTree } from '../tree/scan.ts'
+import { headRef } from '../formats/ref-files.ts'
+import { readRefs } from '../refs/refs.ts'
+import { unheld } from '../refs/users-own.ts'
 import { findTree } from '../start/worktrees.ts'
 
-/** As in `onlyThere`, of a tree that is known by its folder; as people read them. */
-export async function onlyInTree(
+interface LeftTree {
+  readonly change: string
+  readonly folder: string
+  /** The user's checkout. */
+  readonly home: string
+}
+
+/** Of a loop's own tree that nothing needs any more, what is there alone, as people read it; undefined where its user is on another branch in it. */
+export async function leftIn(
   git: Git,
-  folder: string,
-  home: string,
+  { change, folder, home }: LeftTree,
   protectedPaths: readonly string[],
-): Promise<string[]> {
-  const tree = folder === git.worktree ? git : await findTree(git, folder)
-  return tree === undefined ? [] : (await onlyThere(git.at(tree), home, protectedPaths)).map(named)
+): Promise<string[] | undefined> {
+  const found = folder === git.worktree ? git : await findTree(git, folder)
+  if (found === undefined) return []
+  const tree = git.at(found)
+  if (isTheirs(tree, change)) return undefined
+  const { commit } = (await readRefs(tree)).head
+  const commits = commit === undefined ? [] : await unheld(tree, commit)
+  const files = await onlyThere(tree, home, protectedPaths)
+  return [
+    ...commits.map((hash) => `commit ${hash.slice(0, 12)} (git branch NAME ${hash.slice(0, 12)} keeps it)`),
+    ...files.map(named),
+  ]
+}
+
+/** Whether a loop's own tree is on a branch that is not the loop's: the user has taken it for work of their own. */
+export function isTheirs(tree: Git, change: string): boolean {
+  return ![undefined, `refs/heads/ralph/${change}`].includes(headRef(tree))
 }
 
 /** Paths of the tree that are in no commit, and not the same in `home`; what tools make again by themselves comes last, and alone is nothing. */
