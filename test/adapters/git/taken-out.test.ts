@@ -37,7 +37,7 @@ it.each([
     const w = worldOfTest()
     const [file, open] = [join(w.dir, name), join(w.root, 'open')]
     const real = execSync('command -v git', { encoding: 'utf8' }).trim()
-    const shim = `case "$*" in *checkout-index*) [ -e '${file}' ] || [ ! -e '${open}' ] || echo late > '${open}';; esac`
+    const shim = `[ ! -e '${open}' ] || [ '${file}' -ef '${open}' ] || echo late > '${open}'`
     writeFileSync(join(w.root, 'git'), `#!/bin/sh\n${shim}\nexec ${real} "$@"\n`, { mode: 0o755 })
     const settings = { timeoutMs: 30_000, env: { ...w.env, PATH: `${w.root}:${w.env['PATH'] ?? ''}` } }
     const git = gitIn(await findRepository(w.dir, settings), settings)

@@ -135,25 +135,28 @@ export function treesIn({ raw, folders }: CachedTree): string[] {
 /** Of a regular file. */
 export function entryOf(path: Path, stats: BigIntStats, hash: string): Buffer {
   const bytes = Buffer.alloc(lengthOf(path.length))
-  const isExecutable = (stats.mode & 0o100n) !== 0n
-  const numbers = [
-    stats.ctimeNs / 1_000_000_000n,
-    stats.ctimeNs % 1_000_000_000n,
-    stats.mtimeNs / 1_000_000_000n,
-    stats.mtimeNs % 1_000_000_000n,
-    stats.dev,
-    stats.ino,
-    isExecutable ? 0o100755n : 0o100644n,
-    stats.uid,
-    stats.gid,
-    stats.size,
-  ]
-  for (const [at, number] of numbers.entries())
-    bytes.writeUInt32BE(Number(BigInt.asUintN(32, number)), at * 4)
+  writeStats(bytes, 0, stats)
+  bytes.writeUInt32BE((stats.mode & 0o100n) === 0n ? 0o100644 : 0o100755, 24)
   bytes.write(hash, 40, 'hex')
   bytes.writeUInt16BE(Math.min(path.length, 0xfff), 60)
   bytes.write(path, fixedLength, 'latin1')
   return bytes
+}
+
+/** All that an entry of any kind has of its file, but for its mode, which is what git holds. */
+export function writeStats(bytes: Buffer, entryAt: number, stats: BigIntStats): void {
+  const numbers = [
+    [0, stats.ctimeNs / 1_000_000_000n],
+    [4, stats.ctimeNs % 1_000_000_000n],
+    [8, stats.mtimeNs / 1_000_000_000n],
+    [12, stats.mtimeNs % 1_000_000_000n],
+    [16, stats.dev],
+    [20, stats.ino],
+    [28, stats.uid],
+    [32, stats.gid],
+    [36, stats.size],
+  ] as const
+  for (const [at, number] of numbers) bytes.writeUInt32BE(Number(BigInt.asUintN(32, number)), entryAt + at)
 }
 
 /**

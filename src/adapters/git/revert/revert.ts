@@ -136,7 +136,7 @@ export async function revertTree(
     }
     const back = wrong.filter((path) => !absent.has(path) && isResting(path))
     await clearTheWay(store, back, isHeld, putAside)
-    await withSameTree(index, () => writeBack(git, index, back, take))
+    await withSameTree(index, () => writeBack(store, index, back, take))
     for (const path of back) written.add(path)
     if (round > 0) await putBackBytes(store, snapshot, (path) => !back.includes(path))
   }

@@ -13,8 +13,9 @@ import {
 import { join } from 'node:path'
 import * as z from 'zod'
 import { ifThereNow } from '../../files/whole.ts'
-import { beyondFolders, onDisk } from '../tree/files.ts'
+import { beyondFolders, placeIn } from '../tree/files.ts'
 import { exactStatsOf, openAbove } from '../tree/owner-access.ts'
+import { draftsIn } from '../tree/whole-files.ts'
 import type { Store } from '../store.ts'
 import { keepApart, limited } from './set-aside.ts'
 
@@ -31,14 +32,15 @@ export function takeOut(
   if (paths.length === 0) return
   const folder = join(folderOf(store), randomUUID())
   mkdirSync(folder, { recursive: true })
-  const marks = paths.map((path) => [path, markAt(onDisk(worktree, path))])
+  const marks = paths.map((path) => [path, markAt(placeIn(worktree, path))])
   // Before the first one moves: after a kill this is all that tells what they were.
   writeFileSync(join(folder, listName), JSON.stringify(marks))
   openAbove(worktree, paths)
   const isBeyond = beyondFolders(worktree)
   for (const [nth, path] of paths.entries()) {
-    const place = onDisk(worktree, path)
-    if (isBeyond(path) || !isResting(path) || exactStatsOf(place) === undefined) continue
+    // What had not been there has come since the look.
+    if (marks[nth]?.[1] === '' || isBeyond(path) || !isResting(path)) continue
+    const place = placeIn(worktree, path)
     try {
       renameSync(place, join(folder, `${nth}`))
     } catch {
@@ -50,17 +52,18 @@ export function takeOut(
 
 /** At the end of a revert, and at the beginning of the next, for a kill may have cut one off: what was written to since is told. */
 export async function lookAgain(store: Store): Promise<void> {
+  rmSync(draftsIn(store.folder), { recursive: true, force: true })
   const tell = limited(store)
   for (const name of ifThereNow(() => readdirSync(folderOf(store))) ?? []) {
     const folder = join(folderOf(store), name)
     const list = readList(join(folder, listName))
     for (const [nth, [path, mark]] of list.entries()) {
-      const place = Buffer.from(join(folder, `${nth}`))
+      const place = join(folder, `${nth}`)
       const now = markAt(place)
       if (now === '') continue
-      if (now === mark) rmSync(place)
+      if (now === mark) unlinkSync(place)
       else
-        await keepApart(store, place, path, {
+        await keepApart(store, Buffer.from(place), path, {
           why: 'was written while the attempt was undone: these bytes are',
           as: 'saved',
           tell,
@@ -83,7 +86,7 @@ function readList(file: string): z.infer<typeof listSchema> {
 }
 
 /** Stays when a file is moved. */
-function markAt(place: Buffer): string {
+function markAt(place: Buffer | string): string {
   const stats = exactStatsOf(place)
   return stats === undefined ? '' : `${stats.ino} ${stats.size} ${stats.mtimeNs}`
 }

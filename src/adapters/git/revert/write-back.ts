@@ -6,7 +6,9 @@ import type { Git } from '../git.ts'
 import { contentsOf, forgetSizes, mostBytes, replaceFile } from '../tree/exact-bytes.ts'
 import { beyondFolders, lstatNow, onDisk } from '../tree/files.ts'
 import { openAbove } from '../tree/owner-access.ts'
+import { recordStats } from '../tree/racy-entries.ts'
 import { joined } from '../tree/tree.ts'
+import { checkOutWhole } from '../tree/whole-files.ts'
 import type { Store } from '../store.ts'
 import type { Snapshot } from './snapshot.ts'
 
@@ -18,35 +20,42 @@ interface Recorded {
 
 /** `take`: what moves those out of the way that nobody has written since the look at them. */
 export async function writeBack(
-  git: Git,
+  store: Store,
   index: string,
   paths: readonly string[],
   take: (paths: readonly string[]) => void,
 ): Promise<void> {
   if (paths.length === 0) return
+  const { git } = store
   const recorded = recordedSizes(index, paths)
-  await checkOut(git, index, paths, take)
-  await putBackLineEnds(git, index, recorded)
-}
-
-/** By force only where something else is in the way: a file that somebody makes after the removal stays for the next round. */
-async function checkOut(
-  git: Git,
-  index: string,
-  paths: readonly string[],
-  take: (paths: readonly string[]) => void,
-): Promise<void> {
   openAbove(git.worktree, paths)
   const isBeyond = beyondFolders(git.worktree)
   const isBlocked = new Set(
     paths.filter((path) => isBeyond(path) || lstatNow(git.worktree, path)?.isDirectory() === true),
   )
   const free = paths.filter((path) => !isBlocked.has(path))
-  take(free)
-  // Git forgets that mark of a file only where it finds one.
-  const args = ['checkout-index', '--ignore-skip-worktree-bits', '--index', '--quiet', '-z', '--stdin']
-  if (free.length > 0) await git.run(args, { index, input: joined(free), accept: [1] })
-  if (isBlocked.size > 0) await git.run([...args, '--force'], { index, input: joined([...isBlocked]) })
+  const byGit: string[] = []
+  // Git reads the attempt's attributes as long as they are there.
+  const isRule = (path: string): boolean => /(?:^|\/)\.gitattributes$/i.test(path)
+  for (const some of [free.filter(isRule), free.filter((path) => !isRule(path))]) {
+    if (some.length === 0) continue
+    const { whole, inPlace } = await checkOutWhole(store, index, some, {
+      take: () => take(some),
+      mend: (drafts) => putBackLineEnds(git, drafts, recorded),
+      more: ['--index'],
+    })
+    recordStats(index, whole)
+    byGit.push(...inPlace)
+  }
+  // By force only where something else is in the way.
+  if (isBlocked.size > 0) {
+    const args = ['checkout-index', '--ignore-skip-worktree-bits', '--index', '--quiet', '--force']
+    await git.run([...args, '-z', '--stdin'], { index, input: joined([...isBlocked]) })
+    byGit.push(...isBlocked)
+  }
+  const isByGit = new Set(byGit)
+  const other = recorded.filter(({ path }) => isByGit.has(path))
+  await forgetSizes(git, index, await putBackLineEnds(git, git.worktree, other))
 }
 
 /** Those that git has looked at. Of an index that is not of the plain kind: none. */
@@ -60,9 +69,9 @@ function recordedSizes(index: string, paths: readonly string[]): readonly Record
   })
 }
 
-/** Of files that git has written just now. Which lines of a mixed one ended how, nobody knows: it stays as git writes it. */
-async function putBackLineEnds(git: Git, index: string, recorded: readonly Recorded[]): Promise<void> {
-  const other = recorded.filter((each) => each.size <= mostBytes && isOther(git, each))
+/** Of files that git has written just now, in this folder. Which lines of a mixed one ended how, nobody knows: it stays as git writes it. */
+async function putBackLineEnds(git: Git, folder: string, recorded: readonly Recorded[]): Promise<string[]> {
+  const other = recorded.filter((each) => each.size <= mostBytes && isOther(folder, each))
   const contents = await contentsOf(
     git,
     other.map(({ id }) => id),
@@ -70,11 +79,11 @@ async function putBackLineEnds(git: Git, index: string, recorded: readonly Recor
   const back: string[] = []
   for (const { path, size, id } of other) {
     const content = contents.get(id)
-    if (content?.length !== size || !isSameText(readFileSync(onDisk(git.worktree, path)), content)) continue
-    await replaceFile(git, path, content)
+    if (content?.length !== size || !isSameText(readFileSync(onDisk(folder, path)), content)) continue
+    await replaceFile(folder, path, content)
     back.push(path)
   }
-  await forgetSizes(git, index, back)
+  return back
 }
 
 /** In indexes of the user's own: git calls a file changed that is not as long as it was. */
@@ -85,7 +94,7 @@ export async function forgetOtherSizes(
 ): Promise<void> {
   for (const index of [own, 'user-index'].map((name) => join(folder, name))) {
     if (!existsSync(index)) continue
-    const other = recordedSizes(index, paths).filter((each) => isOther(git, each))
+    const other = recordedSizes(index, paths).filter((each) => isOther(git.worktree, each))
     await forgetSizes(
       git,
       index,
@@ -94,8 +103,8 @@ export async function forgetOtherSizes(
   }
 }
 
-function isOther({ worktree }: Git, { path, size }: Recorded): boolean {
-  const stats = lstatNow(worktree, path)
+function isOther(folder: string, { path, size }: Recorded): boolean {
+  const stats = lstatNow(folder, path)
   return stats?.isFile() === true && stats.size !== size
 }
 

@@ -99,7 +99,7 @@ export async function putBackBytes(
   )
   for (const path of held) {
     const content = contents.get(bytes[path]?.id ?? '')
-    if (content !== undefined) await replaceFile(git, path, content)
+    if (content !== undefined) await replaceFile(git.worktree, path, content)
   }
   await forgetSizes(git, join(store.folder, snapshot.index), held)
   const left = wrong()
@@ -214,12 +214,12 @@ export async function contentsOf(git: Git, ids: readonly string[]): Promise<Map<
 
 /** A new file under the old name: the old one may be read-only, or have a second name elsewhere. */
 export async function replaceFile(
-  git: Git,
+  folder: string,
   path: string,
   content: Buffer,
-  mode = (lstatNow(git.worktree, path)?.mode ?? 0o644) & 0o777,
+  mode = (lstatNow(folder, path)?.mode ?? 0o644) & 0o777,
 ): Promise<void> {
-  const place = onDisk(git.worktree, path)
+  const place = onDisk(folder, path)
   await unlink(place)
   await writeFile(place, content, { mode, flag: 'wx', flush: true })
 }

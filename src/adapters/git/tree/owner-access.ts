@@ -146,7 +146,7 @@ export function statsOf(place: Buffer | string): Stats | undefined {
 }
 
 /** With all digits of its times. */
-export function exactStatsOf(place: Buffer): BigIntStats | undefined {
+export function exactStatsOf(place: Buffer | string): BigIntStats | undefined {
   return ifReachable(() => lstatSync(place, { bigint: true, throwIfNoEntry: false }))
 }
 

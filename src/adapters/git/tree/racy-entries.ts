@@ -2,11 +2,13 @@
 // anybody can put back. Such a file is compared byte by byte, whatever kind of index it is.
 import { createHash } from 'node:crypto'
 import { copyFileSync, readFileSync, renameSync, statSync, utimesSync } from 'node:fs'
+import type { BigIntStats } from 'node:fs'
 import { join } from 'node:path'
 import { writeOver } from '../../files/whole.ts'
 import { inScratchFile } from '../../process/temp.ts'
 import type { Git } from '../git.ts'
 import { isSplit, makeWhole } from '../formats/index-file.ts'
+import { writeStats } from '../formats/index-bytes.ts'
 import { borrowFile, giveBack } from '../formats/large-buffers.ts'
 
 /** A look through an index, the repository's own unless one is named; it stays as it is. */
@@ -43,6 +45,28 @@ export function distrustIn(index: string, paths: readonly string[]): void {
   write(`${index}.tmp`, doubted)
   giveBack(doubted.bytes)
   renameSync(`${index}.tmp`, index)
+}
+
+/** In a private index: what git may go by of files that hold what it has, as long as nobody writes them. */
+export function recordStats(index: string, stats: ReadonlyMap<string, BigIntStats>): void {
+  if (stats.size === 0) return
+  const bytes = borrowFile(index)
+  const isKnown = kinds.some(({ name, length }) => {
+    const found: [at: number, stats: BigIntStats][] = []
+    const meet = (at: number, path: () => string): void => {
+      const seen = stats.get(path())
+      if (seen !== undefined) found.push([at, seen])
+    }
+    if (!meetEntries(bytes, { hashLength: length, since: 0, meet })) return false
+    for (const [at, seen] of found) writeStats(bytes, at, seen)
+    sign(bytes, name, length)
+    return true
+  })
+  if (isKnown) {
+    writeOver(`${index}.tmp`, bytes, 0o600)
+    renameSync(`${index}.tmp`, index)
+  }
+  giveBack(bytes)
 }
 
 interface Doubted {
@@ -87,13 +111,17 @@ export function distrustRacy(
     if (racy.length === 0) return undefined
     // As git itself marks them.
     for (const at of racy) bytes.writeUInt32BE(0, at + 36)
-    const end = bytes.length - length
-    // All zeros: `index.skipHash`.
-    if (bytes.subarray(end).some((byte) => byte !== 0))
-      createHash(name).update(bytes.subarray(0, end)).digest().copy(bytes, end)
+    sign(bytes, name, length)
     return bytes
   }
   return undefined
+}
+
+function sign(bytes: Buffer, name: string, length: number): void {
+  const end = bytes.length - length
+  // All zeros: `index.skipHash`.
+  if (bytes.subarray(end).some((byte) => byte !== 0))
+    createHash(name).update(bytes.subarray(0, end)).digest().copy(bytes, end)
 }
 
 const kinds = [
@@ -101,27 +129,29 @@ const kinds = [
   { name: 'sha256', length: 32 },
 ] as const
 
-/**
- * Where the entries of files and links are that git may trust, of this second or later; undefined where entries and extensions, with
- * hashes of this length, do not fill it exactly.
- */
+/** Where the entries of files and links are that git may trust, of this second or later; undefined where it is no index of hashes of this length. */
 function racyIn(
   bytes: Buffer,
   hashLength: number,
   since: number,
   isWanted: ((path: string) => boolean) | undefined,
 ): readonly number[] | undefined {
-  const end = bytes.length - hashLength
-  if (end < 12 || bytes.toString('latin1', 0, 4) !== 'DIRC') return undefined
-  const version = bytes.readUInt32BE(4)
-  if (![2, 3, 4].includes(version)) return undefined
   const racy: number[] = []
   const meet = (at: number, path: () => string): void => {
     if (isTrusted(bytes, at) && (isWanted === undefined || isWanted(path()))) racy.push(at)
   }
-  let at = (version === 4 ? passShort : passWhole)(bytes, end, { hashLength, since, meet })
+  return meetEntries(bytes, { hashLength, since, meet }) ? racy : undefined
+}
+
+/** False where entries and extensions, with hashes of this length, do not fill it exactly. */
+function meetEntries(bytes: Buffer, pass: Pass): boolean {
+  const end = bytes.length - pass.hashLength
+  if (end < 12 || bytes.toString('latin1', 0, 4) !== 'DIRC') return false
+  const version = bytes.readUInt32BE(4)
+  if (![2, 3, 4].includes(version)) return false
+  let at = (version === 4 ? passShort : passWhole)(bytes, end, pass)
   while (at + 8 <= end) at += 8 + bytes.readUInt32BE(at + 4)
-  return at === end ? racy : undefined
+  return at === end
 }
 
 interface Pass {

@@ -73,7 +73,7 @@ export async function putBackUnignored(
     if (lstatNow(git.worktree, path) === undefined) {
       await mkdir(onDisk(git.worktree, path.replace(/\/?[^/]*$/, '')), { recursive: true })
       await writeFile(onDisk(git.worktree, path), content, { mode, flag: 'wx', flush: true })
-    } else await replaceFile(git, path, content, mode)
+    } else await replaceFile(git.worktree, path, content, mode)
     const held = now[path]
     const theirs = held === undefined ? '' : `; what was there: git cat-file blob ${held.id}`
     told.push(
