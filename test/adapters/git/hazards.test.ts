@@ -88,6 +88,17 @@ describe('refusals before anything is touched', () => {
       w.git('config', 'core.symlinks', 'false')
       symlinkSync('a.txt', join(w.dir, 'link'))
     },
+    'an encoding that wants a byte order mark, on a file without one': (w) => {
+      w.write('.gitattributes', '*.u16 working-tree-encoding=UTF-16\n')
+      w.write('new.u16', Buffer.from('h\0i\0'))
+    },
+    'an encoding that wants no byte order mark, on a file with one that is not committed': (w) => {
+      w.write('old.u16', Buffer.from('h\0i\0'))
+      w.write('.gitattributes', '*.u16 working-tree-encoding=UTF-16LE\n')
+      w.git('add', '-A')
+      w.git('commit', '-qm', 'encoded')
+      w.write('old.u16', Buffer.from('\xff\xfeh\0i\0', 'latin1'))
+    },
     'G19, G20: a cherry-pick in progress in a submodule': (w) => {
       w.git('init', '-q', 'sub')
       w.git('-C', 'sub', 'commit', '-q', '--allow-empty', '-m', 'x')

@@ -9,6 +9,7 @@ import { lstatIfThere, lstatNow } from '../tree/files.ts'
 import { refuseHiddenEdits } from '../tree/flags.ts'
 import { named, shown, type Git, type Repository } from '../git.ts'
 import { refuseLocked } from '../tree/unreadable.ts'
+import { misfits } from './encodings.ts'
 import { operationsInProgress } from './operations.ts'
 import { headRef } from '../formats/ref-files.ts'
 import { isRefName } from '../formats/loose-refs.ts'
@@ -54,6 +55,12 @@ export async function refuseState(git: Git, scan: Scan, change: string): Promise
   }
   await refuseLocked(git, scan)
   await refuseHiddenEdits(git)
+  const misfit = await misfits(git, scan)
+  if (misfit !== '')
+    throw refusal(
+      `git cannot store files of ${git.worktree} in the encoding that .gitattributes names: ${misfit}`,
+      'Save them in that encoding, or name theirs (working-tree-encoding=UTF-16 asks for a byte order mark, UTF-16LE and UTF-16BE for none), or let git ignore them.',
+    )
   const entries = await indexEntries(git)
   await refuseLinks(git, entries, scan)
   const gitlinks = entries.filter((entry) => entry.slice(2).startsWith('160000')).map(entryPath)

@@ -112,6 +112,12 @@ export async function convertedPaths(
 /** `filter` comes first: see `isLargeFile`. */
 const attributes = ['filter', 'ident', 'working-tree-encoding', 'text', 'eol', 'crlf']
 
+/** Empty where it has none. */
+export function encodingOf(how: string): string {
+  const encoding = how.split(' ')[attributes.indexOf('working-tree-encoding')] ?? ''
+  return ['unspecified', 'unset', 'set'].includes(encoding) ? '' : encoding
+}
+
 /** Large-file storage gives back what it took, and must not be asked for gigabytes to prove it. */
 export function isLargeFile(how: string): boolean {
   return how.startsWith('lfs ')

@@ -164,8 +164,11 @@ async function hold(
 
 /** What git says of an encoding that does not fit the file; empty where it failed for another reason. */
 export function cannotConvert(error: unknown): string {
-  const text = error instanceof RalphError ? error.message : ''
-  return /(?:BOM is (?:required|prohibited) in|failed to encode) '[^\n]*/.exec(text)?.[0] ?? ''
+  return misfitsIn(error instanceof RalphError ? error.message : '')[0] ?? ''
+}
+
+export function misfitsIn(words: string): string[] {
+  return words.match(/(?:BOM is (?:required|prohibited) in|failed to encode) '[^\n]*/g) ?? []
 }
 
 /** Those of the paths that git would convert on their way into the index, as they are on disk instead. */
