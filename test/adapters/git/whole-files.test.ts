@@ -99,6 +99,7 @@ it.each(['2', '4'])('git takes none of them for changed: index version %s', asyn
   w.user('add', '-A')
   w.user('commit', '-qm', 'more')
   w.user('update-index', '--index-version', version)
+  const mode = lstatSync(join(w.dir, '.git/index')).mode & 0o777
   const checkpoints = w.checkpoints('branch', { clock })
   await checkpoints.start('start')
   await checkpoints.ensure('1')
@@ -110,6 +111,7 @@ it.each(['2', '4'])('git takes none of them for changed: index version %s', asyn
   await checkpoints.keep(1)
   await checkpoints.restore()
   expect(w.user('diff-files', '--name-only')).toBe('')
+  expect(lstatSync(join(w.dir, '.git/index')).mode & 0o777).toBe(mode)
   expect([w.read('a.txt'), readlinkSync(join(w.dir, 'link')), w.read('new/deep/in.txt')]).toEqual([
     'one\n',
     'a.txt',

@@ -63,7 +63,8 @@ export function recordStats(index: string, stats: ReadonlyMap<string, BigIntStat
     return true
   })
   if (isKnown) {
-    writeOver(`${index}.tmp`, bytes, 0o600)
+    // It may become the repository's own, which others read.
+    writeOver(`${index}.tmp`, bytes, statSync(index).mode & 0o777)
     renameSync(`${index}.tmp`, index)
   }
   giveBack(bytes)
