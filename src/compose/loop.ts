@@ -15,6 +15,7 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../core/event.ts'
 import { tickedByHand } from '../core/beginning.ts'
+import { RalphError } from '../core/error.ts'
 import { allGates } from '../core/limits.ts'
 import { limitsOf } from '../core/resource-limits.ts'
 import { lastingWarnings } from '../core/outcome.ts'
@@ -180,9 +181,10 @@ async function runHeld(
       mode === 'resume' || run.state.phase === 'idle'
         ? []
         : tickedByHand(run.state, planRead(change.plan, { stories: [] }).stories)
-    if (hasWork(change) || byHand.length > 0)
+    // With nothing to do, too: what is ticked counts once they pass.
+    if (hasWork(change) || byHand.length > 0 || mode !== 'resume')
       await refuseMissingGates(allGates(settings), { cwd: site.git.worktree, env: site.env })
-    if (hasWork(change) && site !== home)
+    if ((hasWork(change) || mode !== 'resume') && site !== home)
       await refuseUncommitted(home.git, {
         agent: config.agent_command,
         gates: allGates(settings),
@@ -214,8 +216,13 @@ async function runHeld(
       tasksDone === tasksTotal
         ? `Every box in ${change.tasksFile} is ticked; open those to be done again: - [ ].`
         : `No story of ${name} is open, so there is nothing to start over.`
-    const why = `${what} The earlier run stays as it is. See: ralph status ${name}`
-    return { exitCode: 0, note: recovered === '' ? why : `${recovered}; ${why}` }
+    const why = `${recovered === '' ? '' : `${recovered}; `}${what} The earlier run stays as it is.`
+    // What was ticked since is nobody's word but its user's until the gates have judged it.
+    if (run.state.status !== 'done')
+      throw new RalphError('unfinished_run', why, {
+        hint: `It is not done. Go on with it: ralph resume ${name}`,
+      })
+    return { exitCode: 0, note: `${why} See: ralph status ${name}` }
   }
   held.beat()
   try {

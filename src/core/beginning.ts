@@ -2,6 +2,7 @@
 import { withPassed } from './baseline.ts'
 import type { LoopEvent, StorySummary } from './event.ts'
 import { outcome } from './outcome.ts'
+import { gatesOf } from './limits.ts'
 import { isManual } from './policy.ts'
 import type { LoopState, StartedState } from './state.ts'
 import { initialState, selectedStories } from './state.ts'
@@ -65,7 +66,8 @@ export function planRead(state: StartedState, event: Of<'plan.read'>): StartedSt
     tasksTotal: event.tasks_total,
   }
   const resolved = read.maxIterations === 0 ? { ...read, maxIterations: resolveMaxIterations(read) } : read
-  const known = { ...resolved, byHand: tickedByHand(state, read.stories) }
+  const ticked = tickedByHand(state, read.stories)
+  const known = { ...resolved, byHand: ticked.length > 0 ? ticked : foundDone(state, read) }
   return state.phase === 'planning' ? follow(known) : known
 }
 
@@ -84,6 +86,14 @@ export function tickedByHand(before: StartedState, stories: readonly StorySummar
     return isOlder && !byHand.includes(id)
   }
   return stories.filter((story) => story.status === 'done' && !isKnown(story)).map(({ id }) => id)
+}
+
+/** A run that finds nothing to do says done only once its gates have: nobody else has asked them. */
+function foundDone(before: StartedState, read: StartedState): readonly string[] {
+  const stories = selectedStories(read)
+  if (isManual(read) || before.stories.length > 0 || stories.some(({ status }) => status !== 'done'))
+    return []
+  return stories.map(({ id }) => id).filter((id) => gatesOf(read.settings, id).length > 0)
 }
 
 export function handChecked(state: StartedState, event: Of<'hand.checked'>): StartedState {

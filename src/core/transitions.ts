@@ -16,6 +16,7 @@ import {
 import type { Decision, LastIteration } from './policy.ts'
 import { keepsWork } from './report.ts'
 import type { Current, Doing, IterationState, KeptTurn, Outcome, StartedState, Turn } from './state.ts'
+import { selectedStories } from './state.ts'
 import { unrecorded } from './unrecorded.ts'
 import { judge } from './verdict.ts'
 import type { Judgement } from './verdict.ts'
@@ -88,6 +89,7 @@ export function reported(state: StartedState): StartedState {
 }
 
 function offerChoice(state: StartedState): StartedState {
+  if (isIdle(state)) return enter(state, { phase: 'finishing', choice: 'cleanup' })
   const wish = state.settings.on_complete
   if (wish !== 'ask') return enter(state, { phase: 'finishing', choice: wish })
   // Who has stopped it wants the shell back, not a question; and a TERM or HUP comes where nobody is to answer.
@@ -99,6 +101,15 @@ function offerChoice(state: StartedState): StartedState {
   // Nothing to decide about: the user is back where they were; with a work tree or stashes they never left.
   const isAway = state.branch !== state.originalBranch && state.home === undefined
   return enter(state, { phase: 'finishing', choice: isAway ? 'cleanup' : 'later' })
+}
+
+/** There was nothing to do but to run the gates on what the user has: there is nothing to keep. */
+function isIdle(state: StartedState): boolean {
+  const { git, iterations } = state
+  const isUnchanged = git.initial !== undefined && git.lastCheckpoint === git.initial
+  return (
+    iterations.length === 0 && isUnchanged && selectedStories(state).every(({ status }) => status === 'done')
+  )
 }
 
 /** Whether any work of this run is on its branch: of a plan that was finished before it began there is no branch. */

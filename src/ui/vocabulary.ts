@@ -149,14 +149,15 @@ export function countsOf(stories: readonly { readonly status: string }[]): PlanC
   return { open: count('open'), done: count('done'), total: stories.length }
 }
 
-/** Of a change: its boxes decide, not what its last run came to. */
+/** Of a change: its boxes decide, not what its last run came to; but what was ticked after a story failed is judged before it is done. */
 function changeState(
   status: LoopStatus | '',
   why: string | undefined,
   { open, done, total }: PlanCounts,
 ): readonly [word: string, meaning: Meaning] {
   if (status === 'running' || status === 'starting') return statuses[status]
-  if (total > 0 && done === total) return statuses.done
+  if (total > 0 && done === total)
+    return status === 'stuck' || status === 'stalled' ? statuses[status] : statuses.done
   if (status === 'stopped' && why === 'human') return waitStates.human
   if (total === 0) return statuses[status]
   if (open === 0) return status === '' || status === 'stopped' ? waitStates.human : statuses[status]

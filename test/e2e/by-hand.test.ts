@@ -1,4 +1,6 @@
 // What a person has mended and ticked between two loops: the gates judge it before it counts, and it is saved.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Scratch } from './harness.ts'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
@@ -183,4 +185,52 @@ test('U1: a box that somebody ticks between two stories counts once the gates pa
   const args = ['--agent-command', goodAgent, '--verify', '[ $RALPH_STORY != 2 ]']
   const end = await ralph(at, ['loop', 'demo', ...args])
   expect([end.code, end.stdout]).toEqual([3, expect.stringContaining('tory 2 is ticked by hand, but ')])
+})
+
+const agentless = ['--agent-command', 'touch ../spawned; false', '--verify', gate]
+
+test.each([[[]], [['--checkpoint', 'stash']], [['--story', '1']]])(
+  'U1: what is ticked before the first loop counts once the gates pass: %j',
+  async (args) => {
+    const at = scratch({ tasks: tasksOf(2).replaceAll('[ ] 1.', '[x] 1.') })
+    if (args[0] !== '--story') at.write(plan, at.read(plan).replaceAll('[ ]', '[x]'))
+    at.write('hello.txt', 'broken\n')
+    const before = at.git('status', '--porcelain', '--branch')
+    const red = await ralph(at, ['loop', 'demo', ...agentless, ...args])
+    expect([red.code, runsOf(at)]).toEqual([3, 1])
+    expect(red.stdout).toContain('ticked by hand, but ')
+    expect(at.state()).toMatchObject({ status: 'stuck', current_iteration: 0 })
+    // Nothing of a loop stays: its user is where they were, with what they had.
+    expect(at.git('status', '--porcelain', '--branch')).toBe(before)
+    expect([at.git('branch', '--format=%(refname:short)'), at.git('stash', 'list')]).toEqual(['main', ''])
+    for (const look of ['status', 'list']) {
+      const { stdout } = await ralph(at, [look])
+      expect([look, stdout.includes('✓ done')]).toEqual([look, false])
+    }
+    at.write('hello.txt', 'good\n')
+    expect([(await ralph(at, ['resume', 'demo'])).code, runsOf(at)]).toEqual([0, 2])
+    expect(existsSync(join(at.root, 'spawned'))).toBe(false)
+  },
+)
+
+test('U1: a first loop whose gates pass on what is ticked is done, and its user is where they were', async () => {
+  const at = scratch({ tasks: tasksOf(1).replaceAll('[ ]', '[x]') })
+  at.write('hello.txt', 'good\n')
+  const end = await ralph(at, ['loop', 'demo', ...agentless, '--on-complete', 'keep'])
+  expect([end.code, runsOf(at)]).toEqual([0, 1])
+  expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
+  expect(at.git('status', '--porcelain')).toBe('?? hello.txt')
+  // It is done: nothing runs again.
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+  expect((await ralph(at, ['loop', 'demo', ...agentless])).code).toBe(0)
+  expect([runsOf(at), existsSync(join(at.root, 'spawned'))]).toEqual([1, false])
+})
+
+test('U1: loop --fresh with nothing left to do is no way around the gates of a run that is not done', async () => {
+  const at = await mended('broken\n')
+  const before = runsOf(at)
+  const end = await ralph(at, ['loop', 'demo', '--fresh', ...agentless])
+  expect([end.code, runsOf(at)]).toEqual([2, before])
+  expect(end.stderr).toContain('ralph resume demo')
+  expect(at.state()).toMatchObject({ status: 'stuck' })
 })

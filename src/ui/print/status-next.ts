@@ -209,6 +209,8 @@ function afterCleanup(report: StatusReport): readonly Step[] {
 
 /** Of a run that waits for what only its user can do. */
 function tickedNext({ change_id: change, where, stop_reason: why }: StatusReport): readonly Step[] {
+  if (why === 'hand')
+    return [['next', `ralph resume ${oneLine(change)}`, 'when it is fixed, or its box unticked']]
   if (why !== 'human' || where?.yours === undefined) return []
   return [['next', `ralph resume ${oneLine(change)}`, 'when its box is ticked']]
 }
