@@ -19,10 +19,12 @@ import { shellWord } from '../core/shell-word.ts'
 import { openRun } from './open-run.ts'
 import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { handWork } from './work-files.ts'
 
 export async function attemptsOf(site: Site, change: string | undefined): Promise<AttemptList> {
   const run = await requireRun(site, change)
   const [refs, iterations] = await Promise.all([listAttempts(site.git, run.change), iterationsOf(site, run)])
+  const byHand = await handWork(site.git, run)
   const same = unchangedIn(run)
   const attempts = refs.flatMap(({ n, ref, commit }) => {
     const iteration = iterations.find((each) => each.n === n)
@@ -34,6 +36,7 @@ export async function attemptsOf(site: Site, change: string | undefined): Promis
     change_id: run.change,
     stories: run.state.stories,
     attempts,
+    ...(byHand.length > 0 && { by_hand: byHand }),
     earlier: await earlierOf(site, run),
   }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { lookAtJournal } from '../adapters/files/journal-look.ts'
 import { listEarlier } from '../adapters/git/attempt/attempts.ts'
 import { RalphError } from '../core/error.ts'
-import { gateTimes } from '../core/report.ts'
+import { gateTimes } from '../core/hand-work.ts'
 import type { LoopState } from '../core/state.ts'
 import { archivedRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -37,7 +37,7 @@ export async function earlierRun(site: Site, run: KnownRun, number: number): Pro
 export async function pastState(
   { change }: KnownRun,
   { folder }: EarlierRun,
-): Promise<LoopState & { readonly gates_ms: ReadonlyMap<number, number> }> {
+): Promise<LoopState & Pick<KnownRun, 'recall'> & { readonly gates_ms: ReadonlyMap<number, number> }> {
   const { state, recall } = await lookAtJournal(join(folder, 'journal.ndjson'), change)
-  return { ...state, gates_ms: gateTimes(recall('gate.ended')) }
+  return { ...state, recall, gates_ms: gateTimes(recall('gate.ended', 'iteration.ended')) }
 }

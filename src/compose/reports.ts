@@ -7,7 +7,7 @@ import { follow } from '../adapters/files/tail.ts'
 import { isRed } from '../core/baseline.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
-import { gateTimes } from '../core/report.ts'
+import { gateTimes } from '../core/hand-work.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { doubtsOf } from '../core/weakness.ts'
 import { decisionsOf, decisive, failedGateOf } from '../core/why.ts'
@@ -16,6 +16,7 @@ import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, requireRun } from './choose.ts'
 import { archivedRuns, hasDied, isDead, isRunning, isSettled, isTree, knownRuns, pathsOf } from './site.ts'
 import type { Knowing, KnownRun, Site } from './site.ts'
+import { handWork } from './work-files.ts'
 
 /** `--watch` asks every second: `known` need not read everything each time. */
 export async function statusOf(
@@ -166,12 +167,14 @@ export async function historyOf(
   const run = await requireRun(site, change)
   const { parkedHere } = await import('./whereabouts.ts')
   const parked = await parkedHere(site, run)
+  const byHand = await handWork(site.git, run)
   const own = {
     change_id: run.change,
+    ...(byHand.length > 0 && { by_hand: byHand }),
     ...(parked !== undefined && { parked }),
     iterations: await iterationsOf(site, run),
     stories: run.state.stories,
-    gates_ms: gateTimes(run.recall('gate.ended')),
+    gates_ms: gateTimes(run.recall('gate.ended', 'iteration.ended')),
     warnings: doubtsOf(run.state),
     earlier_runs: foldersOf(run),
   }
@@ -181,9 +184,20 @@ export async function historyOf(
   const runs = await Promise.all(
     wanted.map(async (past) => {
       const state = await pastState(run, past)
-      const { iterations, stories, status, gates_ms } = state
+      const { iterations, stories, status, gates_ms, recall } = state
       const warnings = doubtsOf(state)
-      return { number: past.number, name: past.name, status, iterations, stories, gates_ms, warnings }
+      const by_hand = await handWork(site.git, { recall })
+      const hands = by_hand.length > 0 ? { by_hand } : {}
+      return {
+        number: past.number,
+        name: past.name,
+        status,
+        iterations,
+        stories,
+        gates_ms,
+        warnings,
+        ...hands,
+      }
     }),
   )
   return which === 'all' ? { ...own, runs } : { ...own, iterations: [], runs }

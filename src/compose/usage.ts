@@ -1,10 +1,10 @@
 // `ralph usage` and `ralph report`: what the agents used, from their session files and from the run's own history.
-import { shown } from '../adapters/git/git.ts'
 import { usageSince } from '../adapters/usage/usage-since.ts'
 import type { NotedTurn } from '../adapters/usage/usage-since.ts'
 import type { IterationRecord, LoopEvent } from '../core/event.ts'
-import { gateTimes, runReport } from '../core/report.ts'
-import type { RunHistory, RunReport } from '../core/report.ts'
+import { gateTimes } from '../core/hand-work.ts'
+import { runReport } from '../core/report.ts'
+import type { RunReport } from '../core/report.ts'
 import type { LoopState } from '../core/state.ts'
 import { turnsOf } from '../core/turns.ts'
 import type { UsageFigures } from '../core/usage.ts'
@@ -16,6 +16,7 @@ import { deathIn } from './reports.ts'
 import { isDead, isRunning, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 import { parkedHere } from './whereabouts.ts'
+import { workFiles } from './work-files.ts'
 
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
   const runs = await knownRuns(site)
@@ -93,7 +94,7 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
     ...(isRunning(run) &&
       state.phase !== 'idle' &&
       state.current !== undefined && { current: { n: state.current.n, story_id: state.current.storyId } }),
-    gates_ms: gateTimes(run.recall('gate.ended')),
+    gates_ms: gateTimes(run.recall('gate.ended', 'iteration.ended')),
     programs: programsOf(run),
     ...(settings !== undefined && {
       about: {
@@ -106,7 +107,7 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
         ...(await broughtTo(site, run)),
       },
     }),
-    ...(await filesByStory(site, run)),
+    ...(await workFiles(site.git, run)),
   })
 }
 
@@ -134,34 +135,4 @@ async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> 
   return {
     work: `on ${place}${where.uncommitted === false ? '' : ', uncommitted'}, since the cleanup at ${where.cleaned_at.slice(11, 19)}`,
   }
-}
-
-/** From one checkpoint to the next; one that git has no more tells nothing. */
-async function filesByStory(
-  { git }: Site,
-  { recall, state }: KnownRun,
-): Promise<Pick<RunHistory, 'files' | 'deleted'>> {
-  const saved = recall('checkpoint.saved')
-  /** By story and name: whether it is gone by the last of its checkpoints. */
-  const found = new Map<string, Map<string, boolean>>()
-  for (const [at, { n, commit }] of saved.entries()) {
-    const before = saved[at - 1]?.commit
-    const story = state.iterations.find((iteration) => iteration.n === n)?.story_id
-    if (before === undefined || story === undefined) continue
-    const asked = ['diff', '--name-status', '--no-renames', '-z', '--no-ext-diff', before, commit]
-    const { out, code } = await git.run(asked, { accept: [128] })
-    const names = found.get(story) ?? new Map<string, boolean>()
-    found.set(story, names)
-    if (code !== 0) continue
-    for (const [, how = '', name = ''] of out.matchAll(/([A-Z])\0([^\0]+)\0/g))
-      names.set(shown(name), how === 'D')
-  }
-  const listed = (isListed: (isGone: boolean) => boolean): Map<string, string[]> =>
-    new Map(
-      [...found].map(([story, names]) => [
-        story,
-        [...names].flatMap(([name, isGone]) => (isListed(isGone) ? [name] : [])).toSorted(),
-      ]),
-    )
-  return { files: listed(() => true), deleted: listed((isGone) => isGone) }
 }

@@ -1,5 +1,6 @@
 // A run's history as a report: what each story and attempt took, and how much of it went into attempts that were not kept.
 // Long because its types say what every format of a report prints.
+import type { HandCheck, HandWork } from './hand-work.ts'
 import type { IterationRecord, LoopStatus, StorySummary, Verdict } from './event.ts'
 import { epochMs } from './stamp.ts'
 
@@ -29,6 +30,8 @@ export interface RunHistory {
   readonly files?: ReadonlyMap<string, readonly string[]>
   /** Those of them that are gone by it. */
   readonly deleted?: ReadonlyMap<string, readonly string[]>
+  /** What people did between two attempts, in its order. */
+  readonly by_hand?: readonly HandWork[]
 }
 
 /** What the merge queue does not land, though its run may be done. */
@@ -113,6 +116,15 @@ export interface StoryReport extends Spending {
   readonly files?: readonly string[]
   /** Those of `files` that it deleted; absent when there is none. */
   readonly deleted?: readonly string[]
+  /** A person did it, or what was left of it, and ticked it; the gates were asked then. */
+  readonly by_hand?: StoryByHand
+  /** Changed by somebody else before one of its attempts, and saved with it; absent when there is none. */
+  readonly adopted?: readonly string[]
+}
+
+export interface StoryByHand extends HandCheck {
+  /** Others that were ticked at the same time; absent when there is none. */
+  readonly with?: readonly string[]
 }
 
 export interface RunReport {
@@ -197,7 +209,8 @@ export function runReport(history: RunHistory): RunReport {
     not_kept: spending(attempts.filter((attempt) => !attempt.kept)),
     stories: knownStories(stories, iterations).map((story) => {
       const own = byStory.get(story.id) ?? []
-      const deleted = history.deleted?.get(story.id) ?? []
+      const hand = handOf(history, story.id)
+      const deleted = new Set([...(history.deleted?.get(story.id) ?? []), ...hand.deleted])
       return {
         story_id: story.id,
         title: story.title,
@@ -208,25 +221,37 @@ export function runReport(history: RunHistory): RunReport {
         not_kept: spending(own.filter((attempt) => !attempt.kept)),
         attempts: own,
         ...(history.current?.story_id === story.id && { running: history.current.n }),
-        ...(history.files !== undefined && { files: history.files.get(story.id) ?? [] }),
-        ...(deleted.length > 0 && { deleted }),
+        ...(history.files !== undefined && {
+          files: [...new Set([...(history.files.get(story.id) ?? []), ...hand.files])].toSorted(),
+        }),
+        ...(deleted.size > 0 && { deleted: [...deleted].toSorted() }),
+        ...hand.told,
       }
     }),
   }
 }
 
-/** By iteration: an iteration's own time is the agent's, and with it that of the gates that it waited for. */
-export function gateTimes(
-  events: readonly {
-    readonly n: number
-    readonly duration_ms: number
-    readonly claim?: number | undefined
-  }[],
-): ReadonlyMap<number, number> {
-  const times = new Map<number, number>()
-  for (const { n, duration_ms: ms } of events.filter(({ claim }) => claim === undefined))
-    times.set(n, (times.get(n) ?? 0) + Math.round(ms))
-  return times
+/** What people did of a story and before its attempts. Of several that were ticked at once the first has the files. */
+function handOf({ by_hand: all = [], files: saved, iterations }: RunHistory, id: string) {
+  const own = all.filter(({ story_ids: ids }) => ids.includes(id))
+  const last = own.findLast(({ checked }) => checked !== undefined)
+  // A box that was unticked again is an agent's.
+  const isStill = !iterations.some((each) => each.story_id === id && each.n > (last?.after ?? 0))
+  const isMine = ({ checked, story_ids: [first] }: HandWork): boolean => checked !== undefined && first === id
+  const mine = isStill ? own.filter(isMine) : []
+  const others = last?.story_ids.filter((other) => other !== id) ?? []
+  const adopted = own.flatMap((hand) =>
+    hand.checked === undefined || (!isStill && isMine(hand)) ? hand.files : [],
+  )
+  return {
+    files: mine.flatMap(({ files }) => files),
+    deleted: mine.flatMap(({ deleted = [] }) => deleted).filter((file) => !saved?.get(id)?.includes(file)),
+    told: {
+      ...(last?.checked !== undefined &&
+        isStill && { by_hand: { ...last.checked, ...(others.length > 0 && { with: others }) } }),
+      ...(adopted.length > 0 && { adopted: [...new Set(adopted)].toSorted() }),
+    },
+  }
 }
 
 /** What went into attempts whose work was not kept. */

@@ -13,6 +13,7 @@ import type {
 } from '../core/event.ts'
 import type { Cursor } from '../core/cursor.ts'
 import type { ChangeDetail, ChangeSummary } from '../core/change.ts'
+import type { HandWork } from '../core/hand-work.ts'
 import type { Freshness, LoopBrief } from '../core/loop-brief.ts'
 import type { ParkedWork, RunReport } from '../core/report.ts'
 import type { LoopState } from '../core/state.ts'
@@ -549,10 +550,12 @@ export interface History {
   readonly gates_ms?: ReadonlyMap<number, number>
   /** What makes its "done" worth less, a sentence each; for a person only. */
   readonly warnings?: readonly string[]
+  /** What people did between two attempts; absent when that is nothing. */
+  readonly by_hand?: readonly HandWork[]
   /** Folders with journal and transcripts of runs that a new one has replaced. */
   readonly earlier_runs: readonly string[]
   /** Those that were asked for, the first one first. */
-  readonly runs?: readonly (Pick<History, 'iterations' | 'stories' | 'gates_ms' | 'warnings'> & {
+  readonly runs?: readonly (Pick<History, 'iterations' | 'stories' | 'gates_ms' | 'warnings' | 'by_hand'> & {
     readonly number: number
     readonly name: string
     readonly status: LoopStatus
@@ -645,6 +648,8 @@ export interface AttemptList {
     /** Whether it left anything other than it found it. */
     readonly changed: boolean
   }[]
+  /** What people did between two attempts; absent when that is nothing. */
+  readonly by_hand?: readonly HandWork[]
   /** Of runs that a new one has replaced; without the rest where their journal is gone. */
   readonly earlier: readonly {
     readonly run: string

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { agentEndings, bodySchema } from '../../src/core/event.ts'
 import type { EventBody, LoopEvent } from '../../src/core/event.ts'
 import { next, reduce, replay } from '../../src/core/loop.ts'
-import { gateTimes } from '../../src/core/report.ts'
+import { gateTimes } from '../../src/core/hand-work.ts'
 import { initialState } from '../../src/core/state.ts'
 import { unrecorded } from '../../src/core/unrecorded.ts'
 import { stateFileSchema } from '../../src/core/state-file.ts'
@@ -731,8 +731,18 @@ describe('16: claims', () => {
   test('the gates that an agent waited for are its own time', () => {
     expect(
       gateTimes([
-        { n: 1, duration_ms: 500, claim: 1 },
-        { n: 1, duration_ms: 70 },
+        { type: 'gate.ended', n: 1, duration_ms: 500, claim: 1 },
+        { type: 'gate.ended', n: 1, duration_ms: 70 },
+      ]),
+    ).toEqual(new Map([[1, 70]]))
+  })
+
+  test('B8: the gates that judge what a person has ticked take no time of the attempt before it', () => {
+    expect(
+      gateTimes([
+        { type: 'gate.ended', n: 1, duration_ms: 70 },
+        { type: 'iteration.ended', iteration: { n: 1 } },
+        { type: 'gate.ended', n: 1, duration_ms: 500 },
       ]),
     ).toEqual(new Map([[1, 70]]))
   })

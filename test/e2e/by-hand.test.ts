@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { RunReport } from '../../src/core/report.ts'
 import type { Scratch } from './harness.ts'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
 import { counted, installWtUsage } from './usage-kit.ts'
@@ -233,4 +234,70 @@ test('U1: loop --fresh with nothing left to do is no way around the gates of a r
   expect([end.code, runsOf(at)]).toEqual([2, before])
   expect(end.stderr).toContain('ralph resume demo')
   expect(at.state()).toMatchObject({ status: 'stuck' })
+})
+
+test('B8: the report gives a story to the person who did it, with their files; history and attempts have it, too', async () => {
+  const at = await mended('good\n', 2)
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+  const look = async (...args: string[]): Promise<string> => (await ralph(at, args)).stdout
+  const text = await look('report', 'demo')
+  expect(text).toMatch(
+    /^✓ 1 .* {3}by hand, gate green {3}.*\n {4}✕ #1 gate failed .*\n(?: {6}.*\n)+ {4}1 file: hello\.txt\n\n✓ 2 .* {3}#2 {3}.*\n {4}1 file: story-2\.txt\n/m,
+  )
+  const md = await look('report', 'demo', '--format', 'md')
+  expect(md).toMatch(/^\| 1 .* \| done by hand, gate green \|/m)
+  expect(md).toMatch(/## Files\n\n- 1 .*: 1 file: hello\.txt\n- 2 .*: 1 file: story-2\.txt\n/)
+  const html = await look('report', 'demo', '--format', 'html')
+  expect(html).toContain('<td>done by hand, gate green</td>')
+  expect(html).toMatch(/1 file: 1 [^<]*<\/summary><ul><li><code>hello\.txt</)
+  const { stories } = JSON.parse(await look('report', 'demo', '--format', 'json')) as RunReport
+  expect(stories.map(({ by_hand: hand, files, gates_ms: ms }) => [hand?.gates, files?.[0], ms !== undefined]))
+    // What the gates took of the hand's work is no time of the attempt before it.
+    .toEqual([
+      ['passed', 'hello.txt', true],
+      [undefined, 'openspec/changes/demo/tasks.md', true],
+    ])
+  const commit = at.git('rev-parse', '--short=7', 'ralph/demo~1')
+  expect(at.git('show', '--name-only', '--format=', commit)).toContain('hello.txt')
+  const row = `gate green; 1 file: hello.txt (git show ${commit})`
+  for (const [command, first] of [
+    ['history', /^#1 .*\n {4}[\d:]{8} {2}1 .*✓ by hand .*/m],
+    ['attempts', /^#1 .*\n {4}1 .*✓ by hand .*/m],
+  ] as const)
+    expect(first.exec(await look(command, 'demo'))?.[0], command).toContain(row)
+  expect(JSON.parse(await look('history', 'demo', '--json'))).toMatchObject({
+    by_hand: [{ after: 1, story_ids: ['1'], checked: { gates: 'passed', reason: '' } }],
+  })
+})
+
+test('B8: after restore and resume the report has the files of a story that the loop named when it saved them', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const bad = 'echo bad > bad.txt; echo "<promise>FAILED: no</promise>"'
+  expect((await ralph(at, ['loop', 'demo', '--agent-command', bad, '--max-retries', '0'])).code).toBe(3)
+  expect((await ralph(at, ['restore', '1', 'demo'])).code).toBe(0)
+  const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
+  expect(end.stdout).toMatch(/saved [\da-f]{7}, 1 file: story-1\.txt /)
+  expect((await ralph(at, ['report', 'demo'])).stdout).toContain(
+    '    1 file: story-1.txt\n    1 file not by the loop, saved with it: bad.txt\n',
+  )
+  expect((await ralph(at, ['history', 'demo'])).stdout).toMatch(
+    /^ {4}[\d:]{8} {2}1 .*○ by hand .*not by the loop, saved with this story; 1 file: bad\.txt/m,
+  )
+})
+
+test('B8: with a red gate a story is ticked, not done; unticked again it is the agent’s, and not its files', async () => {
+  const at = await mended('broken\n', 2)
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(3)
+  const red = (await ralph(at, ['report', 'demo'])).stdout
+  expect(red).toMatch(/^✕ 1 .* {3}by hand, gate red /m)
+  // Unticked it is the agent's again, on top of what is there.
+  at.write(plan, at.read(plan).replaceAll('[x] 1.', '[ ] 1.'))
+  at.write('hello.txt', 'good\n')
+  const end = await ralph(at, ['resume', 'demo'])
+  expect(end.code).toBe(0)
+  expect(end.stdout).toMatch(/saved [\da-f]{7}, 1 file: story-1\.txt /)
+  const { stdout } = await ralph(at, ['report', 'demo'])
+  expect(stdout).toMatch(
+    /^✓ 1 (?!.*by hand).*\n(?: {4,}.*\n)* {4}1 file: story-1\.txt\n {4}1 file not by the loop, saved with it: hello\.txt\n/m,
+  )
 })

@@ -352,10 +352,11 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
                 .conflicts('all'),
             ),
         ask: ({ observe }, [change], { all, run }) => observe.history(change, all ? 'all' : run),
-        json: ({ change_id, iterations, stories, earlier_runs, runs }) => ({
+        json: ({ change_id, iterations, stories, by_hand, earlier_runs, runs }) => ({
           change_id,
           iterations,
           stories,
+          ...(by_hand !== undefined && { by_hand }),
           earlier_runs,
           ...(runs !== undefined && {
             runs: runs.map((run) => ({
@@ -364,6 +365,7 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
               status: run.status,
               iterations: run.iterations,
               stories: run.stories,
+              ...(run.by_hand !== undefined && { by_hand: run.by_hand }),
             })),
           }),
         }),
@@ -505,7 +507,12 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
         example: 'ralph attempts add-login',
         takes: (command) => optionalChange()(command).option('--all', 'those of earlier runs too'),
         ask: ({ observe }, [change]) => observe.attempts(change),
-        json: ({ change_id, attempts, earlier }) => ({ change_id, attempts, earlier }),
+        json: ({ change_id, attempts, by_hand, earlier }) => ({
+          change_id,
+          attempts,
+          ...(by_hand !== undefined && { by_hand }),
+          earlier,
+        }),
         text: async (list, { paint, columns = Infinity }, { all }) =>
           (await import('../print/attempts.ts')).attemptsText(list, { paint, columns }, all),
       }),

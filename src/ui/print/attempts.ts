@@ -5,6 +5,7 @@ import { inColourOf, symbolOf, verdictMeaning, verdictName } from '../vocabulary
 import type { Verdict } from '../../core/event.ts'
 import { keepsWork } from '../../core/report.ts'
 import { storyName } from './describe.ts'
+import { handRow, withHands } from './hand-rows.ts'
 import { whenOf, wide } from './history.ts'
 import type { HistoryPage } from './history.ts'
 import { newReason } from './report-words.ts'
@@ -25,22 +26,31 @@ export function attemptsText(list: AttemptList, page: HistoryPage, isAll = false
 }
 
 function ofThisRun(
-  { change_id: id, attempts, stories }: AttemptList,
+  { change_id: id, attempts, by_hand: hands = [], stories }: AttemptList,
   { paint, columns }: HistoryPage,
 ): readonly string[] {
   // The one that somebody wants to see is the last that came to nothing, as with `ralph diff` alone.
   const seen = attempts.filter(({ changed }) => changed)
   const last = seen.findLast(({ verdict }) => !keepsWork[verdict]) ?? seen.at(-1)
   if (attempts.length === 0) return []
-  const rows = attempts.map(({ n, story_id: of, verdict, changed }, at) => [
-    `#${String(n)}`,
-    clip(
-      storyName(of, stories.find((story) => story.id === of)?.title ?? ''),
-      columns > wide ? Infinity : 28,
-    ),
-    verdictCell(verdict, paint),
-    { text: reasonWords(excerpt(newReason(attempts, at), 200), changed), paint: paint.dim },
-  ])
+  const nameOf = (name: string): string => clip(name, columns > wide ? Infinity : 28)
+  const kept = attempts.map(({ n, story_id: of, verdict, changed }, at) => {
+    const title = stories.find((story) => story.id === of)?.title ?? ''
+    const reason = reasonWords(excerpt(newReason(attempts, at), 200), changed)
+    const row = [
+      `#${String(n)}`,
+      nameOf(storyName(of, title)),
+      verdictCell(verdict, paint),
+      { text: reason, paint: paint.dim },
+    ]
+    return [n, row] as const
+  })
+  const byHand = hands.map((hand) => {
+    const { story, result, reason } = handRow(hand, id, stories, paint)
+    const row = ['', nameOf(story), result, { text: reason, paint: paint.dim }]
+    return [hand.after, row] as const
+  })
+  const rows = withHands(kept, byHand)
   const lines = table(['#', 'story', 'result', 'reason'], rows, paint, columns, true)
   if (last === undefined) return [lines]
   const which = `${String(last.n)} ${oneLine(id)}`

@@ -6,6 +6,7 @@ import type { Paint } from '../io.ts'
 import { inColourOf, statusName, symbolOf, verdictMeaning, verdictName } from '../vocabulary.ts'
 import { storyName } from './describe.ts'
 import { factLines } from './facts.ts'
+import { handRow, withHands } from './hand-rows.ts'
 import { costWord, knownTokens, newReason, notesOf } from './report-words.ts'
 import { parkedRows } from './status.ts'
 import { table } from './table.ts'
@@ -59,19 +60,18 @@ function runLines(
     stories,
     gates_ms: gates = new Map(),
     warnings = [],
-  }: Pick<History, 'iterations' | 'stories' | 'gates_ms' | 'warnings'>,
+    by_hand: hands = [],
+  }: Pick<History, 'iterations' | 'stories' | 'gates_ms' | 'warnings' | 'by_hand'>,
   { paint, columns }: HistoryPage,
 ): readonly string[] {
   const titles = new Map(stories.map(({ id, title }) => [id, title]))
-  const rows = iterations.map((iteration, at) => {
+  const nameOf = (name: string): string => clip(name, columns > wide ? Infinity : 24)
+  const attempts = iterations.map((iteration, at) => {
     const meaning = verdictMeaning(iteration.verdict)
     return [
       `#${String(iteration.n)}`,
       clockTime(iteration.started),
-      clip(
-        storyName(iteration.story_id, titles.get(iteration.story_id) ?? ''),
-        columns > wide ? Infinity : 24,
-      ),
+      nameOf(storyName(iteration.story_id, titles.get(iteration.story_id) ?? '')),
       {
         text: `${symbolOf(meaning)} ${verdictName(iteration.verdict)}`,
         paint: (text: string) => inColourOf(meaning, text, paint),
@@ -82,6 +82,15 @@ function runLines(
       { text: excerpt(newReason(iterations, at), 200), paint: paint.dim },
     ]
   })
+  const byHand = hands.map((hand) => {
+    const { time, story, result, tookMs: ms, reason } = handRow(hand, change, stories, paint)
+    const took = ms === undefined ? '-' : duration(ms)
+    return ['', clockTime(time), nameOf(story), result, took, '-', '-', { text: reason, paint: paint.dim }]
+  })
+  const rows = withHands(
+    attempts.map((row, at) => [iterations[at]?.n ?? 0, row] as const),
+    byHand.map((row, at) => [hands[at]?.after ?? 0, row] as const),
+  )
   const report = runReport({
     change_id: change,
     status: 'stopped',

@@ -4,8 +4,8 @@ import { escapeXml, timelineSvg, tokensSvg } from './report-svg.ts'
 import {
   aboutOf,
   costWord,
+  filesCount,
   filesOf,
-  filesWord,
   inOrder,
   iterationsTable,
   notesOf,
@@ -70,16 +70,10 @@ function about(report: RunReport): string {
 
 function files(report: RunReport): string {
   const lists = report.stories.flatMap((story) =>
-    filesOf(story, report).length === 0
-      ? []
-      : [
-          `<details><summary>${escape(filesWord(story, report).split(':')[0] ?? '')}: ${escape(storyLabel(story))}</summary><ul>${filesOf(
-            story,
-            report,
-          )
-            .map((file) => `<li><code>${escape(file)}</code></li>`)
-            .join('')}</ul></details>`,
-        ],
+    filesOf(story, report).map((group) => {
+      const names = group.files.map((file) => `<li><code>${escape(file)}</code></li>`)
+      return `<details><summary>${escape(`${filesCount(group)}: ${storyLabel(story)}`)}</summary><ul>${names.join('')}</ul></details>`
+    }),
   )
   return lists.join('\n')
 }

@@ -3,7 +3,7 @@ import type { RunReport } from '../../core/report.ts'
 import {
   aboutOf,
   countsOf,
-  filesWord,
+  filesLines,
   iterationsTable,
   notesOf,
   reasonOf,
@@ -42,9 +42,7 @@ export function reportMarkdown(report: RunReport): string {
 
 function filesSection(report: RunReport): readonly string[] {
   const lines = report.stories.flatMap((story) =>
-    filesWord(story, report) === ''
-      ? []
-      : [`- ${inline(storyLabel(story))}: ${inline(filesWord(story, report))}`],
+    filesLines(story, report).map((words) => `- ${inline(storyLabel(story))}: ${inline(words)}`),
   )
   return lines.length === 0 ? [] : ['## Files', '', ...lines, '']
 }

@@ -13,7 +13,9 @@ import {
   byMany,
   countsOf,
   costWord,
-  filesWord,
+  filesLines,
+  handMeaning,
+  handWord,
   inOrder,
   newReason,
   notesOf,
@@ -50,9 +52,9 @@ export function reportText(report: RunReport, columns: number, paint: Paint): st
       '',
       ...lines({
         sign: mark(meaningOf(story), paint),
-        text: `${oneLine(storyLabel(story))}${story.status === 'done' ? '' : ` (${stateWord(story)})`}${onlyNumber(story)}${onlyNumber(story) === '' ? '' : byWhom(story.attempts[0])}`,
+        text: `${oneLine(storyLabel(story))}${stateWords(story)}${onlyNumber(story) === '' ? '' : byWhom(story.attempts[0])}`,
         style: paint.bold,
-        right: story.attempts.length === 0 ? '' : right(story),
+        right: story.attempts.length > 0 ? right(story) : '',
       }),
       ...(onlyNumber(story) === ''
         ? story.attempts.flatMap((attempt, at) => [
@@ -71,22 +73,33 @@ export function reportText(report: RunReport, columns: number, paint: Paint): st
                 })),
           ])
         : []),
-      ...(filesWord(story, report) === ''
-        ? []
-        : lines({ indent: 4, text: oneLine(filesWord(story, report)), style: paint.dim })),
+      ...filesLines(story, report).flatMap((words) =>
+        lines({ indent: 4, text: oneLine(words), style: paint.dim }),
+      ),
     ]),
     '',
   ].join('\n')
 }
 
+/** Whose it is goes after the name of one that is done; what another one is stands in brackets. */
+function stateWords(story: StoryReport): string {
+  const { status, attempts, by_hand: hand } = story
+  if (hand !== undefined) return `   ${handWord(hand)}`
+  if (status !== 'done') return ` (${stateWord(story)})`
+  return attempts.length === 0 ? '   done before' : onlyNumber(story)
+}
+
 /** A story that was done at once has one attempt to tell of, and that is the story. */
-function onlyNumber({ status, attempts }: StoryReport): string {
+function onlyNumber({ status, attempts, by_hand: hand }: StoryReport): string {
   const [first, second] = attempts
-  return status === 'done' && first !== undefined && second === undefined ? `   #${String(first.n)}` : ''
+  return status === 'done' && hand === undefined && first?.kept === true && second === undefined
+    ? `   #${String(first.n)}`
+    : ''
 }
 
 function meaningOf(story: StoryReport): Meaning {
   if (story.running !== undefined) return 'working'
+  if (story.by_hand !== undefined) return handMeaning(story.by_hand)
   const state = stateWord(story)
   return state === 'failed' ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
 }

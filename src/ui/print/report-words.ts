@@ -1,7 +1,7 @@
 // What all forms of the report show, so that they say the same: its words, its figures and its two tables, before any markup.
 import { firstNames } from '../../core/first-names.ts'
 import { keepsWork, tookMs } from '../../core/report.ts'
-import type { AttemptReport, RunReport, Spending, StoryReport } from '../../core/report.ts'
+import type { AttemptReport, RunReport, Spending, StoryByHand, StoryReport } from '../../core/report.ts'
 import type { Verdict } from '../../core/event.ts'
 import {
   agentName,
@@ -267,30 +267,62 @@ export function aboutOf(report: RunReport): readonly Fact[] {
 
 const mostFiles = 8
 
-/** That each story ticks its boxes goes without saying. */
-export function filesOf(
-  { files = [], deleted = [] }: StoryReport,
-  { change_id: change }: RunReport,
-): readonly string[] {
-  return files
-    .filter((file) => !file.endsWith(`changes/${change}/tasks.md`))
-    .map((file) => (deleted.includes(file) ? `${file} (deleted)` : file))
+interface FileGroup {
+  /** Empty where they are the story's own. */
+  readonly whose: string
+  readonly files: readonly string[]
 }
 
-/** "3 files: a.ts, b.ts, c.ts"; empty where nothing is known or changed. */
-export function filesWord(story: StoryReport, report: RunReport): string {
-  const files = filesOf(story, report)
-  if (files.length === 0) return ''
-  return `${plural(files.length, 'file')}: ${firstNames(files, mostFiles)}`
+/** That each story ticks its boxes goes without saying. */
+export function filesOf(
+  { files = [], deleted = [], adopted = [] }: StoryReport,
+  { change_id: change }: RunReport,
+): readonly FileGroup[] {
+  const isWork = (file: string): boolean => !file.endsWith(`changes/${change}/tasks.md`)
+  const own = files.map((file) => (deleted.includes(file) ? `${file} (deleted)` : file))
+  return [
+    { whose: '', files: own.filter(isWork) },
+    { whose: ' not by the loop, saved with it', files: adopted.filter(isWork) },
+  ].filter((group) => group.files.length > 0)
+}
+
+/** "3 files: a.ts, b.ts, c.ts"; nothing where nothing is known or changed. */
+export function filesLines(story: StoryReport, report: RunReport): readonly string[] {
+  return filesOf(story, report).map((group) => `${filesCount(group)}: ${firstNames(group.files, mostFiles)}`)
+}
+
+export function filesCount({ whose, files }: FileGroup): string {
+  return `${plural(files.length, 'file')}${whose}`
 }
 
 export function storyLabel(story: StoryReport): string {
   return `${story.story_id} ${story.title}`
 }
 
+/** "by hand, gate green": whose work it is, and what says that it is done. */
+export function handWord({ gates, with: others = [] }: Pick<StoryByHand, 'gates' | 'with'>): string {
+  return `by hand${others.length === 0 ? '' : `, together with ${others.join(', ')}`}, ${gateWords[gates]}`
+}
+
+export function handGate({ gates }: Pick<StoryByHand, 'gates'>): string {
+  return gateWords[gates]
+}
+
+export function handMeaning({ gates }: Pick<StoryByHand, 'gates'>): Meaning {
+  return gates === 'passed' || gates === 'none' ? 'done' : 'failed'
+}
+
+const gateWords: Readonly<Record<StoryByHand['gates'], string>> = {
+  passed: 'gate green',
+  failed: 'gate red',
+  could_not_run: 'its gate could not run',
+  none: 'no gate',
+}
+
 /** A story that is open after its last attempt failed is called by that. */
-export function stateWord({ status, attempts, running }: StoryReport): string {
+export function stateWord({ status, attempts, by_hand: hand, running }: StoryReport): string {
   if (running !== undefined) return `running, #${String(running)}`
+  if (hand !== undefined) return `${handMeaning(hand) === 'failed' ? 'ticked' : 'done'} ${handWord(hand)}`
   const last = attempts.at(-1)
   if (status === 'open' && last !== undefined && verdictKind(last.verdict) === 'failed') return 'failed'
   return status || 'no longer planned'
