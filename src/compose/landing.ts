@@ -54,7 +54,7 @@ import { archive } from './landing-archive.ts'
 import { leavingNoWayOut } from '../adapters/git/guard/ways-out.ts'
 import { setUp } from './set-up.ts'
 import type { SetUp } from './set-up.ts'
-import { whyUnfit } from './plan-files.ts'
+import { whyOpen, whyUnfit } from './plan-files.ts'
 import { isAsLeft } from './queue-entry.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
 import type { Site } from './site.ts'
@@ -242,6 +242,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
       const run = await knownRun(site, change)
       const { root, worktree } = run.state
       const place = root === undefined ? there.worktree : join(there.worktree, relative(worktree, root))
+      const open = await whyOpen(site, run, { root: place, base, tip })
       // Before it is archived, and here: the folder of its loop may be gone.
       const message = await squashText(run, undefined, place)
       const archived = await archive(site, place, change)
@@ -278,6 +279,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
           refused: `its branch has nothing to land; its work is in refs/ralph/${change}/checkpoint`,
           hint: `Bring it back on ralph/${change}: git merge refs/ralph/${change}/checkpoint; then: ralph queue retry ${change}`,
         }
+      if (open !== undefined) return open
       return {
         commit: isNothing && isAtRef ? base : commit,
         notes: archived.notes,

@@ -5,9 +5,13 @@ import { join, relative } from 'node:path'
 import { readNow } from '../adapters/files/now.ts'
 import { shown, type Git } from '../adapters/git/git.ts'
 import { loopTree } from '../adapters/git/start/worktrees.ts'
+import { isAncestor } from '../adapters/git/tree/tree.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
 import { readBox } from '../core/box.ts'
+import { shellWord } from '../core/shell-word.ts'
+import { hasMerge } from '../core/story.ts'
 import type { Unfit } from '../engine/queue-ports.ts'
+import { planNow } from './plan-now.ts'
 import type { KnownRun, Site } from './site.ts'
 
 /** Work of somebody's that is not on the branch, or a plan that is not the one the loop worked from; undefined where all is well. */
@@ -36,6 +40,28 @@ export async function whyUnfit({ git }: Site, { change, state }: KnownRun): Prom
     : {
         refused: `you have changed its plan since its loop began (${edited.map(shown).join(', ')}): git diff ${initial.slice(0, 12)} -- ${folder}`,
       }
+}
+
+/** Of the plan in what would land: a tick was taken back, a story was added, or the loop was to run some stories only. */
+export async function whyOpen(
+  site: Site,
+  { change, state }: KnownRun,
+  { root, base, tip }: { readonly root: string; readonly base: string; readonly tip: string },
+): Promise<Unfit | undefined> {
+  if (state.settings?.done_criteria !== 'tasks' && !hasMerge(state.stories)) return undefined
+  const { open = 0, total = 0 } = (await planNow(site, change, root)) ?? {}
+  if (open === 0) return undefined
+  const at = (await loopTree(site.git, change))?.worktree
+  const go = at === undefined ? [`git switch ralph/${change}`] : []
+  // A story that came on the target is not in the plan that its loop would read.
+  const bring = (await isAncestor(site.git, base, tip))
+    ? []
+    : [`git${at === undefined ? '' : ` -C ${shellWord(at)}`} merge ${base.slice(0, 12)}`]
+  const then = at === undefined ? `git switch -; ralph land ${change}` : `ralph queue retry ${change}`
+  return {
+    refused: `it is not done: ${open} of ${total} stories ${open === 1 ? 'is' : 'are'} open in the plan that would land`,
+    hint: `Run what is open: ${[...go, ...bring, `ralph resume ${change}`].join('; ')}; then: ${then}`,
+  }
 }
 
 /** For each commit: the files of a folder of the checkout that are other than there, ticks apart. */

@@ -153,6 +153,45 @@ it('Q24 Q25: uncommitted files in the worktree, and a plan that was edited or re
   expect(landedTree(at)).toContain('work/a.txt')
 })
 
+it('Q25 U1: what would land with an open story is parked, whoever opened it: the user on its branch, a plan that grew on the target, --story; what it says to type lands it', async () => {
+  const at = project({ a: '', b: '' }, 2)
+  const plan = (change: string): string => `openspec/changes/${change}/tasks.md`
+  expect((await ralph(at, ['up', '--no-land', 'b', ...at.args])).code).toBe(0)
+  const tree = `${at.repo}-ralph-b`
+  at.write(
+    `../repo-ralph-b/${plan('b')}`,
+    readFileSync(join(tree, plan('b')), 'utf8').replace('[x] 2.', '[ ] 2.'),
+  )
+  at.git('-C', tree, 'commit', '-qam', 'not done after all')
+  expect((await ralph(at, ['loop', 'a', '--story', '1', ...at.args, '--on-complete', 'keep'])).code).toBe(0)
+  at.git('switch', '-q', 'main')
+  for (const change of ['a', 'b']) {
+    const { code, stdout } = await ralph(at, ['land', change, '--verify', 'true'])
+    expect([code, stdout]).toEqual([3, expect.stringContaining('it is not done: 1 of 2 stories is open')])
+  }
+  expect(at.git('for-each-ref', 'refs/ralph-landed')).toBe('')
+  const follow = async (change: string): Promise<void> => {
+    const { hint = '' } = (await report(at)).entries.find((entry) => entry.change === change) ?? {}
+    const [, lines = ''] = /^Run what is open: (.*)$/.exec(hint.replace('; then: ', '; ')) ?? []
+    for (const line of lines.split('; ')) {
+      const [program = '', ...words] = line.split(' ')
+      if (program === 'git') at.git(...words)
+      else expect((await ralph(at, words)).code).toBe(0)
+    }
+  }
+  await follow('a')
+  expect((await report(at)).entries.map(({ change, state }) => [change, state])).toContainEqual([
+    'a',
+    'landed',
+  ])
+  await follow('b')
+  expect((await ralph(at, ['up', 'b', ...at.args])).code).toBe(0)
+  const landed =
+    at.git('show', `refs/ralph-landed/main:${plan('a')}`) +
+    at.git('show', `refs/ralph-landed/main:${plan('b')}`)
+  expect(landed).not.toContain('[ ]')
+})
+
 it('Q25: a branch of that name that no loop has made: its reason names sentences as sentences, and no loop in the user’s checkout', async () => {
   const at = project({ a: '' }, 1)
   at.git('branch', 'ralph/a')
