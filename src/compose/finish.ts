@@ -7,6 +7,7 @@ import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
 import { squashMessage } from '../core/commit-text.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
+import { needsOption, onwardFrom } from '../core/onward.ts'
 import type { FinishChoice } from '../ports.ts'
 import type { Control, LandedWork, Said } from '../ui/app.ts'
 import { openspecWords } from './beforehand.ts'
@@ -67,8 +68,7 @@ export async function finishHeld(
     const { change, state } = held.run
     return {
       message: `${change} is finished already: ${already}.`,
-      ...(state.status !== 'done' &&
-        !(await isPlanGone(site, held.run)) && { next: `ralph resume ${change}` }),
+      ...(state.status !== 'done' && !(await isPlanGone(site, held.run)) && { next: resumeOf(held.run) }),
       data: { change_id: change, choice, user_paths: [], loop_paths: [] },
     }
   }
@@ -118,14 +118,14 @@ export async function finishHeld(
   const onward = isDone ? await nextSteps(site, run, choice, plan?.open ?? 0) : []
   const removal = ownTree ? await removalOf(site, run) : []
   return {
-    message: report.message + (choice === 'squash' ? partWords(run) : ''),
+    message: report.message + (choice === 'squash' ? partWords(run) : '') + refusedWords(run),
     ...(onward.length + removal.length > 0 && { next: [...onward, ...removal].join('; ') }),
     ...(!isDone && {
       next: (await isPlanGone(site, run))
         ? `the change ${run.change} is not in openspec/changes any more; to continue it, bring its folder back, then ralph resume ${run.change}`
         : kept === 'cleanup' && run.state.settings?.checkpoint === 'branch' && run.state.home === undefined
           ? onwardOf(run)
-          : `ralph resume ${run.change}`,
+          : resumeOf(run),
     }),
     ...(report.gone.length > 0 && { gone: report.gone }),
     data: {
@@ -145,7 +145,15 @@ function onwardOf({ change, state }: OpenRun['run']): string {
     state.settings?.done_criteria === 'manual' && state.iterations.at(-1)?.verdict === 'complete'
   return isAsked
     ? `ralph done ${change}   it is done; ralph resume ${change}   let the agent continue`
-    : `ralph resume ${change}   run what is left, with the same agent and gates`
+    : `${resumeOf({ change, state })}   run what is left, with the same agent and gates`
+}
+
+/** Without more of what was used up it would stop at once. */
+function resumeOf({ change, state }: Pick<OpenRun['run'], 'change' | 'state'>): string {
+  const { outcome } = state
+  if (state.phase === 'idle' || outcome === undefined || !needsOption.has(outcome.stopReason))
+    return `ralph resume ${change}`
+  return onwardFrom(state, outcome.stopReason, outcome.reason).command
 }
 
 /** Nobody should take one commit for the whole change. */
@@ -153,6 +161,14 @@ function partWords({ state: { stories, settings } }: OpenRun['run']): string {
   const done = stories.filter(({ status }) => status === 'done').length
   const isWhole = done === stories.length || settings?.done_criteria === 'manual'
   return isWhole ? '' : `; it has ${done} of ${stories.length} stories`
+}
+
+/** A person may finish it all the same, and should know. */
+function refusedWords({ state: { byHand = [], outcome }, recall }: OpenRun['run']): string {
+  if (byHand.length === 0 || (outcome?.stopReason !== 'hand' && outcome?.stopReason !== 'gate')) return ''
+  const gate = recall('gate.ended').findLast((each) => each.outcome !== 'passed')
+  const how = gate?.outcome === 'could_not_run' ? 'could not run' : 'failed'
+  return `\nIt is not done: ${gate?.command.replaceAll(/\s+/g, ' ') ?? 'a gate'} ${how} on what was ticked by hand.`
 }
 
 /** Not removed by ralph: ignored files in it are in no commit. */

@@ -4,10 +4,10 @@ import { inspectLock } from '../adapters/files/lock.ts'
 import { stateFile } from '../adapters/files/paths.ts'
 import { readStateFile } from '../adapters/files/state-reader.ts'
 import { follow } from '../adapters/files/tail.ts'
-import { isRed } from '../core/baseline.ts'
 import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
 import { gateTimes } from '../core/hand-work.ts'
+import { onwardFrom } from '../core/onward.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { doubtsOf } from '../core/weakness.ts'
 import { decisionsOf, decisive, failedGateOf } from '../core/why.ts'
@@ -45,7 +45,7 @@ export async function statusOf(
         const where = found.where && {
           ...found.where,
           ...(again.length > 0 && { tree_again: again }),
-          ...(isRed(failedGate(run)?.baseline) && { is_gate_red: true as const }),
+          ...onwardOf(run),
         }
         return { ...told, ...found, ...(where !== undefined && { where }) }
       }
@@ -86,6 +86,13 @@ export async function reportOn(site: Site, run: KnownRun): Promise<StatusReport>
     ...warned,
     ...(await deathIn(site, run)),
   }
+}
+
+function onwardOf({ state }: KnownRun): Pick<NonNullable<StatusReport['where']>, 'onward'> {
+  if (state.phase === 'idle' || state.outcome === undefined || state.outcome.status === 'done') return {}
+  const { stopReason, reason } = state.outcome
+  const { label, command, why } = onwardFrom(state, stopReason, reason)
+  return { onward: { command, why: `${label} ${why}` } }
 }
 
 /** As its journal has it: the state file of a living loop is for other programs. */

@@ -16,7 +16,7 @@ const options = {
     kind: 'positive',
     value: 'N',
     defaultText: 'open stories x (1 + max retries); 10 in manual mode',
-    help: 'stop after this many runs of the agent',
+    help: 'stop after this many runs of the agent, those before a resume counted',
   },
   done: {
     group: 'What to run',

@@ -1,5 +1,6 @@
 // What a failed gate is about: the failing test's own line and its message, found in what the common test programs print.
 import { formats, isOfPackageManager, plainLines, type Found } from './gate-formats.ts'
+import { minutes } from './verdict.ts'
 
 export interface GateFailure {
   /** The failing test, or the error itself. */
@@ -140,4 +141,15 @@ const mostSentence = 300
 function cut(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return line.length > mostSentence ? `${line.slice(0, mostSentence - 1).trimEnd()}…` : line
+}
+
+const overtime = '(--iteration-timeout)'
+
+/** Of a gate that ralph has ended, for it takes as long as an agent may at most. */
+export function overtimeWords(ms: number): string {
+  return `ended by ralph after ${minutes(Number((ms / 60_000).toFixed(2)))} ${overtime}`
+}
+
+export function isOvertime(reason: string): boolean {
+  return reason.includes(`: ended by ralph after `) && reason.includes(overtime)
 }

@@ -3,9 +3,10 @@ import type { AgentEnding, IterationRecord, Verdict } from './event.ts'
 import { isRed } from './baseline.ts'
 import { firstBack, pickAgent, untilOf } from './limits.ts'
 import { outcome, stopExits, stoppedBy } from './outcome.ts'
+import { onwardFrom, onwardHint } from './onward.ts'
 import { hasMerge } from './story.ts'
 import type { StartedState, Outcome } from './state.ts'
-import { selectedStories, totalCostUsd } from './state.ts'
+import { selectedStories } from './state.ts'
 import { overshoots } from './usage.ts'
 import { minutes } from './verdict.ts'
 
@@ -47,13 +48,14 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
   const failedStory = last?.record.story_id ?? story.id
   const gate = state.failure?.gate?.gate ?? ''
   if (!isManual(state) && (state.retries[failedStory] ?? 0) > settings.max_retries) {
+    const why = `Story ${failedStory} failed ${failures(state, failedStory)}; last: ${last?.record.reason ?? 'see ralph history'}`
     return end(
       outcome(
         'retries',
-        `Story ${failedStory} failed ${failures(state, failedStory)}; last: ${last?.record.reason ?? 'see ralph history'}`,
+        why,
         isRed(state.baselines[gate])
           ? `${gate} fails without the agent's work, too: fix that first, then type: ${resume}`
-          : `To try again: ${resume}`,
+          : onwardHint(onwardFrom(state, 'retries', why)),
         { storyId: failedStory },
       ),
     )
@@ -61,22 +63,15 @@ export function decide(state: StartedState, last?: LastIteration): Decision {
   if (state.commitless >= settings.stall_threshold) {
     const count = state.commitless
     const why = last?.record.reason ?? ''
-    return end(
-      outcome(
-        'stall',
-        `No progress: ${count} attempts in a row kept nothing${why === '' ? '.' : `; last: ${why}`}`,
-        `To continue all the same: ${resume}`,
-      ),
-    )
+    const said = `No progress: ${count} attempts in a row kept nothing${why === '' ? '.' : `; last: ${why}`}`
+    return end(outcome('stall', said, onwardHint(onwardFrom(state, 'stall', said))))
   }
   if (state.iterations.length >= state.maxIterations) {
-    return end(
-      outcome(
-        'iterations',
-        `The limit of ${state.maxIterations} ${state.maxIterations === 1 ? 'attempt' : 'attempts'} is reached.`,
-        `To continue: ${resume} --max-iterations ${state.maxIterations * 2}`,
-      ),
-    )
+    const { maxIterations: most, iterations } = state
+    const made =
+      iterations.length > most ? `; the run has made ${iterations.length}, and all of them count` : ''
+    const said = `The limit of ${most} ${most === 1 ? 'attempt' : 'attempts'} is reached${made}.`
+    return end(outcome('iterations', said, onwardHint(onwardFrom(state, 'iterations', said))))
   }
   return { go: 'story', storyId: story.id }
 }
@@ -124,16 +119,14 @@ function manualEnd(state: StartedState, last: LastIteration | undefined): Decisi
 }
 
 function limitEnd(state: StartedState, last: LastIteration | undefined): Decision | undefined {
-  if (last?.record.verdict === 'budget') {
-    return end(outcome('budget', last.record.reason, moreBudget(state)))
-  }
+  if (last?.record.verdict === 'budget') return overBudget(state, last.record.reason)
   // A fallback that cannot run is left out; a login or model of the first agent is the user's to mend, before another is paid.
   const isFirst = last?.record.agent === state.settings.agents[0] && last?.ending !== 'missing'
   if (last?.record.verdict === 'fatal' && (isFirst || firstBack(state) === undefined))
     return end(fatalOutcome(state, last))
   // Before any wait: six hours for a reset, only to find the budget used up, would be six hours lost.
   const over = overshoots(state.settings, state.iterations)
-  if (over !== '') return end(outcome('budget', over, moreBudget(state)))
+  if (over !== '') return overBudget(state, over)
   return last?.record.verdict === 'limit' || last?.record.verdict === 'fatal'
     ? waitAfter(state, last)
     : undefined
@@ -185,15 +178,8 @@ function waitOrEnd(
   )
 }
 
-/** Naming one limit replaces both, so each one that is set is named; a cost that nobody knows would end the next run, too. */
-function moreBudget(state: StartedState): string {
-  const { changeId, settings } = state
-  const isUnpriced = totalCostUsd(state) === undefined
-  const flags = [
-    ...(settings.max_tokens === undefined && !isUnpriced ? [] : ['--max-tokens N']),
-    ...(settings.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
-  ]
-  return `Everything is kept. To continue with more: ralph resume ${changeId} ${flags.join(' ')}`
+function overBudget(state: StartedState, why: string): Decision {
+  return end(outcome('budget', why, `Everything is kept. ${onwardHint(onwardFrom(state, 'budget', why))}`))
 }
 
 function fatalOutcome(state: StartedState, last: LastIteration): Outcome {

@@ -463,8 +463,8 @@ interface Whereabouts {
   readonly is_merged?: true
   /** What the last attempt had done was deleted: `ralph clean --attempts`. */
   readonly is_attempt_gone?: true
-  /** The gate that failed last fails without the agent's work, too: no words for the agent help. */
-  readonly is_gate_red?: true
+  /** The command that gets the run further, and what for. */
+  readonly onward?: { readonly command: string; readonly why: string }
   /** Its work tree is gone: what is to be typed, in this order, to have it again. */
   readonly tree_again?: readonly string[]
   /** The loop's own work tree, which nothing needs any more. */

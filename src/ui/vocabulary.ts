@@ -83,12 +83,13 @@ export function statusName(status: LoopStatus | ''): string {
   return statuses[status][0]
 }
 
-export function statusMeaning(status: LoopStatus | ''): Meaning {
-  return statuses[status][1]
+/** `why`: what ended it; a number that its user has set is nobody's failure. */
+export function statusMeaning(status: LoopStatus | '', why?: string): Meaning {
+  return status === 'stuck' && why === 'iterations' ? 'waiting' : statuses[status][1]
 }
 
-export function statusWord(status: LoopStatus | '', paint: Paint): string {
-  const word = inColourOf(statusMeaning(status), statusName(status), paint)
+export function statusWord(status: LoopStatus | '', paint: Paint, why?: string): string {
+  const word = inColourOf(statusMeaning(status, why), statusName(status), paint)
   return status === '' ? word : paint.bold(word)
 }
 
@@ -149,19 +150,23 @@ export function countsOf(stories: readonly { readonly status: string }[]): PlanC
   return { open: count('open'), done: count('done'), total: stories.length }
 }
 
+/** A box that a gate has not passed is ticked, not done. */
+export const unproven: ReadonlySet<string> = new Set(['hand', 'gate'])
+
 /** Of a change: its boxes decide, not what its last run came to; but what was ticked after a story failed is judged before it is done. */
 function changeState(
   status: LoopStatus | '',
   why: string | undefined,
   { open, done, total }: PlanCounts,
 ): readonly [word: string, meaning: Meaning] {
-  if (status === 'running' || status === 'starting') return statuses[status]
-  if (total > 0 && done === total)
-    return status === 'stuck' || status === 'stalled' ? statuses[status] : statuses.done
+  const ended = [statusName(status), statusMeaning(status, why)] as const
+  if (status === 'running' || status === 'starting') return ended
+  if (unproven.has(why ?? '')) return ended
+  if (total > 0 && done === total) return status === 'stuck' || status === 'stalled' ? ended : statuses.done
   if (status === 'stopped' && why === 'human') return waitStates.human
-  if (total === 0) return statuses[status]
-  if (open === 0) return status === '' || status === 'stopped' ? waitStates.human : statuses[status]
-  return status === 'done' || status === '' ? ['open', 'open'] : statuses[status]
+  if (total === 0) return ended
+  if (open === 0) return status === '' || status === 'stopped' ? waitStates.human : ended
+  return status === 'done' || status === '' ? ['open', 'open'] : ended
 }
 
 export const storyMeanings: Readonly<Record<StorySummary['status'], Meaning>> = {

@@ -289,7 +289,7 @@ describe('rules of the loop', () => {
   test('F1: where it passes without the work the agent is told that, and the end blames nobody else', () => {
     const run = play({ settings: gated, tasks: [1], deeds: [red, red, red, red], baseline: 'passed' })
     expect(runAgents(run)[2]?.previousFailure).toContain('Without your changes this gate passes')
-    expect(run.state.outcome?.hint).toBe('To try again: ralph resume demo')
+    expect(run.state.outcome?.hint).toBe('To try again, and tell it more: ralph resume demo --feedback "…"')
   })
 
   test('F1: a gate that a resume has put another in the place of is not run for that', () => {

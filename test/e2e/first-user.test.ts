@@ -560,7 +560,7 @@ describe('F1: a gate that is red from the start', () => {
     expect((await ralph(at, ['prompt', 'demo'])).stdout).toContain('it fails there in the same way')
     const why = await ralph(at, ['why', 'demo'])
     expect(why.stdout).toContain("the gate fails in the same way without the agent's work: fix that first")
-    expect(why.stdout).toMatch(/next +ralph resume demo +try again, when that is fixed/)
+    expect(why.stdout).toMatch(/next +ralph resume demo +try again when that is fixed/)
     expect((await ralph(at, ['why', 'demo', '--trace'])).stdout).toContain('before the next attempt')
     expect(at.git('status', '--porcelain')).toBe('')
 
@@ -709,7 +709,7 @@ test('a gate that is red without the agent: status, too, offers no words for the
   const stuck = await ralph(at, words)
   expect(stuck.code).toBe(3)
   const status = (await ralph(at, ['status'])).stdout
-  expect(status).toMatch(/ralph resume demo +try again, when that is fixed$/m)
+  expect(status).toMatch(/ralph resume demo +try again when that is fixed$/m)
   expect(status).not.toContain('--feedback')
 })
 

@@ -131,7 +131,7 @@ test('R2: a gate that hangs is ended after the iteration timeout, and has failed
   expectTruth(at, end)
   expect(at.state().iterations).toMatchObject([{ verdict: 'gate_failed', done_check: false }])
   expect(at.state().iterations[0]?.reason).toBe(
-    'tail -f /dev/null failed: ended by ralph after 0.05 minutes (--iteration-timeout)',
+    'tail -f /dev/null failed: ended by ralph after 3 s (--iteration-timeout)',
   )
 })
 

@@ -33,8 +33,9 @@ describe('why', () => {
         status: 'stuck',
         stop_reason: 'retries',
         iterations: [iteration({ verdict: 'crash', reason: 'it crashed (exit 1)' })],
+        where: { onward: { command: 'ralph resume add-login', why: 'try again when that is fixed' } },
       },
-      /^ +next +ralph resume add-login {3,}try again, when that is fixed$/m,
+      /^ +next +ralph resume add-login {3,}try again when that is fixed$/m,
     ],
     [
       'is parked with a merge of the queue',

@@ -6,6 +6,7 @@ import {
   findFailure,
   lastLines,
   missesTarget,
+  overtimeWords,
   ranNoTests,
   type GateFailure,
 } from '../../core/gate-failure.ts'
@@ -118,13 +119,8 @@ function inTheirTemp(options: ShellGatesOptions): Gates {
       stop.removeEventListener('abort', onStop)
       if (ended.hasNoCage === true) throw cageFault(tail.text())
       if (ended.cause === 'stopped') return result({ outcome: 'stopped' })
-      if (ended.cause === 'timeout') {
-        const minutes = Number(((options.timeoutMs ?? 0) / 60_000).toFixed(2))
-        return result(
-          { outcome: 'failed' },
-          `ended by ralph after ${minutes} ${minutes === 1 ? 'minute' : 'minutes'} (--iteration-timeout)`,
-        )
-      }
+      if (ended.cause === 'timeout')
+        return result({ outcome: 'failed' }, overtimeWords(options.timeoutMs ?? 0))
       const reached = ended.reached === undefined ? '' : `it reached ${ended.reached.join(' and ')}`
       if (ended.exitCode === undefined || ended.cause === 'limits') {
         const by = `ended by ${ended.signal ?? 'a signal'}`

@@ -1,10 +1,11 @@
 // What to type next, by where a run stands: for `status` and `why`.
 import { hasMerge, mergeStory } from '../../core/story.ts'
 import { firstNames } from '../../core/first-names.ts'
+import { needsOption } from '../../core/onward.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { ParkedWork } from '../../core/report.ts'
 import type { KeptBranch, StatusReport } from '../app.ts'
-import { countsOf } from '../vocabulary.ts'
+import { countsOf, unproven } from '../vocabulary.ts'
 import { branchName } from './describe.ts'
 import type { Step } from './step-lines.ts'
 import { oneLine, plural } from './text.ts'
@@ -74,14 +75,14 @@ export function nextSteps(report: StatusReport): readonly Step[] {
       ]
     // Of a run that came to nothing the tree is its user's again, and only other words get further.
     const isEmpty = !report.iterations.some(({ verdict }) => keepsWork[verdict])
-    if (cleaned !== undefined && report.done_criteria === 'tasks' && !(isEmpty && mayUseWords(report)))
-      return sorted([...afterCleanup(report), ...tickedNext(report), ...openNext(report)], 'then')
-    const isCrash = report.iterations.at(-1)?.verdict === 'crash'
-    const first: Step = mayUseWords(report)
-      ? isCrash || report.where?.is_gate_red
-        ? ['next', resume, 'try again, when that is fixed']
-        : ['next', `${resume} --feedback "…"`, 'try again, and tell the agent more']
-      : (tickedNext(report)[0] ?? ['next', resume, 'continue'])
+    const { command, why } = report.where?.onward ?? { command: resume, why: 'continue' }
+    const first: Step = tickedNext(report)[0] ?? ['next', command, why]
+    if (cleaned !== undefined && report.done_criteria === 'tasks' && !(isEmpty && mayUseWords(report))) {
+      const open = openNext(report)
+      // What a gate has refused is ticked, and not done.
+      const rest = open.length === 0 && unproven.has(report.stop_reason ?? '') ? [first] : open
+      return sorted([...afterCleanup(report), ...tickedNext(report), ...rest], 'then')
+    }
     if (isBrought || !branch) return [first]
     return sorted([...switchNext(report), first, ['or', finish, finishWords(report)]], 'then')
   }
@@ -209,8 +210,6 @@ function afterCleanup(report: StatusReport): readonly Step[] {
 
 /** Of a run that waits for what only its user can do. */
 function tickedNext({ change_id: change, where, stop_reason: why }: StatusReport): readonly Step[] {
-  if (why === 'hand')
-    return [['next', `ralph resume ${oneLine(change)}`, 'when it is fixed, or its box unticked']]
   if (why !== 'human' || where?.yours === undefined) return []
   return [['next', `ralph resume ${oneLine(change)}`, 'when its box is ticked']]
 }
@@ -233,8 +232,16 @@ function openNext(report: StatusReport): readonly Step[] {
   // An unfinished run is gone on with: `loop` would begin without its agent, gates and limits. Without its own tree it cannot.
   const isEnded = isCleaned && (report.status === 'done' || home !== undefined)
   const isOver = isEnded || (report.where?.is_merged && report.where.is_gone)
-  const command = `ralph ${isOver ? 'loop' : 'resume'} ${change}`
-  return [['next', command, `run the ${plural(open, 'open story', 'open stories')}`]]
+  const { command: again = `ralph resume ${change}` } = needsOption.has(report.stop_reason ?? '')
+    ? (report.where?.onward ?? {})
+    : {}
+  return [
+    [
+      'next',
+      isOver ? `ralph loop ${change}` : again,
+      `run the ${plural(open, 'open story', 'open stories')}`,
+    ],
+  ]
 }
 
 export function planOf({ stories, where }: StatusReport): { open: number; done: number; total: number } {

@@ -1,6 +1,7 @@
 // The last lines of a loop name what to type next: which commands these are.
 import { hasMerge } from '../../core/story.ts'
 import { recordGone } from '../../core/error.ts'
+import { onward } from '../../core/onward.ts'
 import { keepsWork } from '../../core/report.ts'
 import type { Board } from './board.ts'
 import { isManual, redGate } from './board.ts'
@@ -106,79 +107,28 @@ function takeSteps({ complete, board: { started }, finished, begun }: Ending): r
   return [['or', `ralph finish ${oneLine(complete.change_id)} --cleanup`, why]]
 }
 
-/** The command that really gets further: a bare resume would stop at the same limit again. */
+/** With what only the screens know of: a manual loop waits for words. */
 function goOn(complete: Complete, change: string, board: Board): readonly Step[] {
   const { started, last, stories } = board
-  const resume = `ralph resume ${change}`
-  const go = 'continue'
-  if (complete.stop_reason === 'iterations') {
-    const most = String(complete.totals.iterations * 2)
-    return [[go, `${resume} --max-iterations ${most}`, 'with more attempts']]
-  }
-  if (complete.stop_reason === 'budget')
-    return [[go, `${resume} ${budgetFlags(complete, started?.settings)}`, 'with a larger budget']]
-  if (complete.stop_reason === 'model')
-    return [[go, `${resume} --model NAME`, 'with a model that the agent knows']]
-  if (complete.stop_reason === 'hand') return [['try again', resume, 'when it is fixed, or its box unticked']]
-  if (complete.stop_reason === 'human' && isManual({ started }) && hasMerge(stories))
+  const { stop_reason: stopReason, reason, totals } = complete
+  if (stopReason === 'human' && isManual({ started }) && hasMerge(stories))
     return [['see', 'ralph queue', 'whether the merge is accepted']]
-  if (complete.stop_reason === 'human' && isManual({ started }))
+  if (stopReason === 'human' && isManual({ started }))
     return [
       ['it is done', `ralph done ${change}`, ''],
-      ['not yet', `${resume} --feedback "what is missing"`, ''],
+      ['not yet', `ralph resume ${change} --feedback "what is missing"`, ''],
     ]
-  // Words help an agent that works, not a program that cannot run.
-  if ((last?.verdict === 'crash' || redGate(board) !== undefined) && complete.exit_code === 3)
-    return [['try again', resume, 'when that is fixed']]
-  const limit = last === undefined ? undefined : timeLimits[last.verdict]
-  if (
-    limit !== undefined &&
-    started !== undefined &&
-    (complete.exit_code === 3 || complete.exit_code === 4)
-  ) {
-    const [flag, minutes] = limit(started.settings)
-    return [['try again', `${resume} ${flag} ${timeFlag(minutes * 2)}`, 'with more time']]
-  }
-  if (complete.exit_code === 3 || complete.exit_code === 4)
-    return [['try again', `${resume} --feedback "…"`, 'and tell it more']]
-  return [[go, resume, resumeReason(complete)]]
-}
-
-type Settings = NonNullable<Board['started']>['settings']
-
-/** Words do not help who ran out of time. */
-const timeLimits: Partial<Record<string, (settings: Settings) => readonly [string, number]>> = {
-  timeout: ({ iteration_timeout_min: minutes }) => ['--iteration-timeout', minutes],
-  idle: ({ idle_timeout_min: minutes }) => ['--idle-timeout', minutes],
-}
-
-/** As a person would type it: 8s, 90m, 2h. */
-function timeFlag(minutes: number): string {
-  const seconds = Math.ceil(minutes * 60)
-  if (seconds % 3600 === 0) return `${String(seconds / 3600)}h`
-  return seconds % 60 === 0 ? `${String(seconds / 60)}m` : `${String(seconds)}s`
-}
-
-/** The one that was used up first; naming one replaces both, so the other that is set is named too. */
-function budgetFlags(
-  { reason, totals }: Complete,
-  settings: NonNullable<Board['started']>['settings'] | undefined,
-): string {
-  const isUnpriced = totals.tokens > 0 && totals.cost_usd === undefined
-  const flags = [
-    ...(settings?.max_tokens === undefined && !isUnpriced ? [] : ['--max-tokens N']),
-    // A cost that nobody knows would end the next run, too.
-    ...(settings?.max_cost_usd === undefined || isUnpriced ? [] : ['--max-cost USD']),
-  ]
-  return (reason.includes('--max-cost') ? flags.toReversed() : flags).join(' ')
-}
-
-function resumeReason(complete: Complete): string {
-  if (complete.exit_code === 5) return 'after you have done your part'
-  if (complete.stop_reason === 'auth') return 'after you have logged in or paid'
-  if (complete.stop_reason === 'missing') return 'once the agent is installed; or with --agent NAME'
-  if (complete.stop_reason === 'limit') return 'once the limit is over'
-  return 'where it stopped'
+  const { label, command, why } = onward({
+    change,
+    stopReason,
+    reason,
+    settings: started?.settings,
+    last,
+    isGateRed: redGate(board) !== undefined,
+    attempts: totals.iterations,
+    isUnpriced: totals.tokens > 0 && totals.cost_usd === undefined,
+  })
+  return [[label, command, why]]
 }
 
 export function isCleanedUp(complete: Complete, finished: Ending['finished']): boolean {

@@ -48,7 +48,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
   const part = status === 'done' ? partWords(result.reason, board) : undefined
   const [doneWord, meaning] = doneState(warnings)
   const isDoubted = status === 'done' && meaning === 'doubt'
-  const sign = mark(isYours ? 'human' : status === 'done' ? meaning : statusMeaning(status), paint)
+  const sign = mark(isYours ? 'human' : status === 'done' ? meaning : statusMeaning(status, stop), paint)
   const stories = `${String(totals.stories_done)} of ${plural(totals.stories_total, 'story', 'stories')}`
   const tried = triedWords(totals, status === 'done', isManual(board))
   const counts = `${stories}, ${tried}`
@@ -62,7 +62,7 @@ export function resultLines(result: Result, board: Board, sheet: Sheet): readonl
     ? humanWord(paint)
     : isDoubted
       ? paint.bold(inColourOf(meaning, status, paint))
-      : statusWord(status, paint)
+      : statusWord(status, paint, stop)
   const headed = (text: string, more: { right?: string } = {}): readonly string[] => {
     const [first = '', ...rest] = entryLines({ sign, text, ...more }, sheet)
     return [first.replace(status, word), ...rest]

@@ -41,8 +41,7 @@ export function whyText(
   const facts: Fact[] = isHeld(report)
     ? parkedRows(report.parked).toSpliced(1, 0, ...weak, ['safe', safeWords(report)])
     : [...causeRows(report, gate), ...weak, ['safe', safeWords(report)], ...refusedRows(report)]
-  const next = nextSteps(report)
-  const steps = [...lookSteps(report, gate), ...(isRed(gate?.baseline) ? next.map(withoutWords) : next)]
+  const steps = [...lookSteps(report, gate), ...nextSteps(report)]
   return [
     `${paint.bold(change)}  ${headWord(report, paint)}${when}`,
     ...factLines(facts, { paint, width: 8, columns }),
@@ -52,12 +51,6 @@ export function whyText(
       { paint, columns },
     ),
   ].join('\n')
-}
-
-/** No words for the agent mend what fails without it. */
-function withoutWords([name, command, why]: Step): Step {
-  const plain = command.replace(' --feedback "…"', '')
-  return plain === command ? [name, command, why] : [name, plain, 'try again, when that is fixed']
 }
 
 /** What happened, in the order in which somebody would tell it. */

@@ -118,7 +118,11 @@ function wordsOf(event: LoopEvent): readonly [Meaning, string, string?] | undefi
     case 'error':
       return ['human', `${event.type}: ${event.message}`, '']
     case 'complete':
-      return [statusMeaning(event.status), `the loop ended: ${event.status}. ${event.reason}`, '']
+      return [
+        statusMeaning(event.status, event.stop_reason),
+        `the loop ended: ${event.status}. ${event.reason}`,
+        '',
+      ]
     default:
       return undefined
   }
