@@ -12,6 +12,7 @@ import type { Checkpoints, WriteAhead } from '../ports.ts'
 import { folderWatch } from '../adapters/files/identity.ts'
 import { watchConfig } from './config-watch.ts'
 import { tellingFiles } from './saved-files.ts'
+import { inTree } from './open-run.ts'
 import type { Site } from './site.ts'
 
 /** Never part of a checkpoint, never cleaned, never rolled back. */
@@ -50,10 +51,31 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     tell: (body) => wish.stream.tell(body),
   })
   const isReplaced = folderWatch(site.git.worktree)
-  return through(tellingFiles(site, watched, wish), async (name, work) => {
+  const found = through(tellingFiles(site, watched, wish), async (name, work) => {
     if (needsTree.has(name)) refuseGone(site, wish, isReplaced)
     return await work()
   })
+  return wish.home === undefined ? found : bringingHome(site, found, wish, wish.home)
+}
+
+/** What is brought to the user's checkout comes beside no loop of another change there. */
+function bringingHome(
+  site: Site,
+  checkpoints: Checkpoints,
+  { change, stream }: CheckpointWish,
+  home: Repository,
+): Checkpoints {
+  const there = async <T>(isBrought: boolean, choice: string, work: () => Promise<T>): Promise<T> =>
+    isBrought
+      ? await inTree(site, home, { change, again: `ralph finish ${change} --${choice}` }, work)
+      : await work()
+  return {
+    ...checkpoints,
+    finish: (choice, message) =>
+      there(choice === 'cleanup' || choice === 'squash', choice, () => checkpoints.finish(choice, message)),
+    recover: () =>
+      there(stream.state.git.pending?.operation.op === 'finish', 'cleanup', () => checkpoints.recover()),
+  }
 }
 
 const needsTree: ReadonlySet<string> = new Set(['ensure', 'keep', 'look', 'save', 'restore'])

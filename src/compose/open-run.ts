@@ -11,6 +11,7 @@ import { sweepOwn } from '../adapters/git/guard/stale-locks.ts'
 import { removeScratch } from '../adapters/process/temp.ts'
 import { holderOf, mainFolder } from '../adapters/git/refs/branch-in-use.ts'
 import { worktreesOf } from '../adapters/git/formats/linked-trees.ts'
+import type { Git } from '../adapters/git/git.ts'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { isAnothers, loopTree } from '../adapters/git/start/worktrees.ts'
@@ -231,6 +232,33 @@ export function refuseRunning(site: Site, change: string, inThisTree: boolean): 
   if (inThisTree) refuseHeld(worktreeLock(site.git.gitDir), site.identity)
 }
 
+/**
+ * Work that comes into a checkout from elsewhere: a loop that runs there would take it for its agent's. `again`: the command for when that
+ * has ended. What brings other work there is waited for.
+ */
+export async function inTree<T>(
+  site: Site,
+  tree: Pick<Git, 'gitDir'>,
+  { change, again }: { readonly change: string; readonly again: string },
+  work: () => Promise<T>,
+): Promise<T> {
+  const owner = { change, purpose: 'repair', run_id: '' } as const
+  const release = await take(site, worktreeLock(tree.gitDir), owner, (by) => by !== 'loop').catch(
+    (error: unknown) => {
+      if (!(error instanceof RalphError) || error.code !== 'locked') throw error
+      throw new RalphError('locked', error.message, {
+        hint: `Nothing was touched. When that has ended: ${again}`,
+        cause: error,
+      })
+    },
+  )
+  try {
+    return await work()
+  } finally {
+    await release()
+  }
+}
+
 /** To write down a death takes a moment; a whole minute of usage programs and slow disks it does not. */
 const patienceMs = 10_000
 
@@ -238,6 +266,7 @@ async function take(
   site: Site,
   path: string,
   owner: Pick<LockOwner, 'change' | 'purpose' | 'run_id' | 'hosted'>,
+  isShort = (by: Purpose): boolean => by === 'record',
 ): Promise<Release> {
   const what = { ...owner, worktree: site.git.worktree, since: site.clock.stamp() }
   const deadline = performance.now() + patienceMs
@@ -246,16 +275,17 @@ async function take(
       const lock = await fileLock(path, what, site.identity).acquire()
       return () => lock.release()
     } catch (error) {
-      const mayPass = owner.purpose !== 'record' && performance.now() < deadline && isPassing(site, path)
+      const mayPass =
+        owner.purpose !== 'record' && performance.now() < deadline && isPassing(site, path, isShort)
       if (!mayPass || !(error instanceof RalphError) || error.code !== 'locked') throw error
       await delay(20)
     }
   }
 }
 
-function isPassing(site: Site, path: string): boolean {
+function isPassing(site: Site, path: string, isShort: (by: Purpose) => boolean): boolean {
   const state = inspectLock(path, site.identity)
-  if (state.held === 'alive') return state.owner.purpose === 'record'
+  if (state.held === 'alive') return isShort(state.owner.purpose ?? 'loop')
   return state.held !== 'elsewhere'
 }
 

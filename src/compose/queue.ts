@@ -50,6 +50,7 @@ import {
   unknownChange,
 } from './queue-plan.ts'
 import { flagsOfRun } from './run-settings.ts'
+import { inTree } from './open-run.ts'
 import { planNow, storiesNow } from './plan-now.ts'
 import { isRunning, isTree, knownRun, knownRuns } from './site.ts'
 import type { Site } from './site.ts'
@@ -479,7 +480,12 @@ export async function pullLanded(site: Site): Promise<Said> {
         hint: 'Nothing was touched. Type the command there, or when that is over.',
       })
   } else {
-    const { inTheWay, said, plans } = await followLanded(site.git, landed)
+    const { inTheWay, said, plans } = await inTree(
+      site,
+      site.git,
+      { change: '(queue)', again: 'ralph queue pull' },
+      () => followLanded(site.git, landed),
+    )
     if (inTheWay.length > 0 || said !== '')
       throw new RalphError(
         'finish_conflict',

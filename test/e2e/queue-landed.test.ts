@@ -6,7 +6,7 @@ import { expect, it } from 'vitest'
 import type { ChangeList } from '../../src/ui/app.ts'
 import { plain } from '../../src/ui/io.ts'
 import { homeText } from '../../src/ui/print/list.ts'
-import { ralph, tasksOf } from './harness.ts'
+import { ralph, start, tasksOf } from './harness.ts'
 import { events, landedTree, picture, project } from './queue-kit.ts'
 
 it('I4 I6: what has landed says so in status, list and bare ralph; finish, up and land do not bring it again; nothing is removed', async () => {
@@ -252,4 +252,25 @@ it('Q24: a folder of what landed that holds what is only there is not among thos
     /Before you remove this folder, move what you need out of it:\n {2}cd \S*-ralph-a +only there: notes\.ign\n/,
   )
   expect(stdout).not.toMatch(/worktree remove \S*-ralph-a/)
+})
+
+it('Q2 G26: pull brings nothing into a checkout in which a loop runs', async () => {
+  const at = project({ a: '', b: '' }, 1)
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  const waits =
+    'echo working; until test -e "$HOME/go"; do sleep 0.05; done; echo "<promise>FAILED: no</promise>"'
+  const options = ['--checkpoint', 'stash', '--max-retries', '0', '--json', '--agent-command', waits]
+  const loop = start(at, ['loop', 'b', ...options])
+  await loop.seen((out) => out.includes('"text":"working'))
+  const before = at.git('rev-parse', 'main')
+  const pull = await ralph(at, ['queue', 'pull'])
+  expect([pull.code, pull.stderr]).toEqual([
+    7,
+    expect.stringMatching(/A loop is running already: change b [^]*When that has ended: ralph queue pull/),
+  ])
+  expect([at.git('rev-parse', 'main'), at.git('status', '--short')]).toEqual([before, ''])
+  at.write('../home/go', '')
+  await loop.ended
+  expect((await ralph(at, ['queue', 'pull'])).code).toBe(0)
+  expect(at.git('rev-parse', 'main')).not.toBe(before)
 })

@@ -223,6 +223,38 @@ test('O7: in the loop’s own tree: a file of the user’s is not said to be bro
   expect((await ralph(at, ['resume', 'demo', '--agent-command', appends])).code).toBe(0)
 })
 
+test('O3 G26: nothing is brought into a checkout in which a loop of another change runs: its revert would take it away', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('openspec/changes/other/tasks.md', tasksOf(1))
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'another change')
+  const waits =
+    'echo working; until test -e "$HOME/go"; do sleep 0.05; done; echo "<promise>FAILED: no</promise>"'
+  const options = ['--checkpoint', 'stash', '--max-retries', '0', '--json', '--agent-command', waits]
+  const other = start(at, ['loop', 'other', ...options, ...cleanup])
+  await other.seen((out) => out.includes('"text":"working'))
+  const done = await ralph(at, ['loop', 'demo', '--worktree', '--agent-command', goodAgent, ...cleanup])
+  expect([done.code, done.stdout + done.stderr]).toEqual([
+    0,
+    expect.stringMatching(
+      /A loop is running already: change other [^]*When that has ended: ralph finish demo --cleanup/,
+    ),
+  ])
+  expect(done.stdout).not.toMatch(/Everything is on main/)
+  for (const choice of ['--cleanup', '--squash']) {
+    const refused = await ralph(at, ['finish', 'demo', choice])
+    expect([refused.code, refused.stderr]).toEqual([
+      7,
+      expect.stringContaining(`ralph finish demo ${choice}`),
+    ])
+  }
+  expect(existsSync(join(at.repo, 'story-1.txt'))).toBe(false)
+  writeFileSync(join(at.root, 'home', 'go'), '')
+  expect((await other.ended).code).toBe(3)
+  expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+  expect(at.read('story-1.txt')).toBe('work of 1\n')
+})
+
 describe('what is said of it can be typed where the user stands', () => {
   const stuck = async (at: Scratch): Promise<string> => {
     const options = ['--worktree', '--agent-command', failsAt2, '--max-retries', '0']
@@ -343,7 +375,7 @@ describe('beside another loop', () => {
     expect(beside.code).toBe(0)
     const main = at.git('rev-parse', '--short=12', 'main')
     expect(beside.stderr).toContain(`other begins at main (${main})`)
-    expect(beside.stderr).toContain('when the loop of demo has ended, `ralph finish demo --cleanup`')
+    expect(beside.stderr).toContain('When that has ended: ralph finish other --cleanup')
     expect(at.git('ls-tree', '--name-only', 'ralph/other').split('\n')).not.toContain('mine.txt')
     expect(at.git('log', '--format=%s', 'ralph/other', '--not', 'main')).not.toContain('ralph/demo')
     first.child.kill('SIGTERM')
