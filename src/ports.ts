@@ -135,6 +135,8 @@ export interface FinishReport {
   readonly stays?: readonly string[]
   /** Of `squash`: what was committed. */
   readonly commit?: string
+  /** Of `squash`: files of the user's own that were there when the gates ran, and are not in the commit. */
+  readonly leftOut?: readonly string[]
   /** Of `squash`: the user's git would not commit it. The work is where a cleanup brings it; why, and what to type. */
   readonly refused?: { readonly why: string; readonly hint: string }
 }

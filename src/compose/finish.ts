@@ -1,14 +1,18 @@
 // `ralph finish`: the choice, carried out on a run in hand, and the user's word on settings that agents changed.
 import { existsSync } from 'node:fs'
 import { leftIn, removalWords } from '../adapters/git/finish/only-in-worktree.ts'
+import type { Git } from '../adapters/git/git.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
+import { storiesBefore } from '../adapters/git/start/own-part.ts'
 import { remoteOf } from '../adapters/git/formats/remote.ts'
 import { readSettingsFile } from '../config/files.ts'
 import { userFolder } from '../config/load.ts'
 import { squashMessage } from '../core/commit-text.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import { needsOption, onwardFrom } from '../core/onward.ts'
-import type { FinishChoice } from '../ports.ts'
+import { firstNames } from '../core/first-names.ts'
+import { allGates } from '../core/limits.ts'
+import type { FinishChoice, FinishReport } from '../ports.ts'
 import type { Control, LandedWork, Said } from '../ui/app.ts'
 import { openspecWords } from './beforehand.ts'
 import { acceptGitSettings, hiddenPaths } from './checkpoints.ts'
@@ -77,11 +81,15 @@ export async function finishHeld(
   const report = await withEngine(there, held, async (loop, ports) => {
     held.beat()
     try {
-      const message = choice === 'squash' ? await squashText(run, own) : ''
+      const message = choice === 'squash' ? await squashText(run, own, run.state.root, there.git) : ''
       const done = await ports.checkpoints.finish(choice, message)
       // The repair has made it, and said so.
       const { commit } = isCompleted ? (run.recall('loop.finished').at(-1) ?? done) : done
-      const finished = { ...done, ...(commit !== undefined && { commit }) }
+      const finished = {
+        ...done,
+        message: done.message + ungatedWords(run, done),
+        ...(commit !== undefined && { commit }),
+      }
       await loop.tell({
         type: 'loop.finished',
         choice: kept,
@@ -154,6 +162,12 @@ function resumeOf({ change, state }: Pick<OpenRun['run'], 'change' | 'state'>): 
   if (state.phase === 'idle' || outcome === undefined || !needsOption.has(outcome.stopReason))
     return `ralph resume ${change}`
   return onwardFrom(state, outcome.stopReason, outcome.reason).command
+}
+
+/** They passed with these files there. */
+function ungatedWords({ state: { settings } }: KnownRun, { leftOut = [] }: FinishReport): string {
+  if (leftOut.length === 0 || settings === undefined || allGates(settings).length === 0) return ''
+  return `; the commit was not run through your gates without your own files: ${firstNames(leftOut, 3)}`
 }
 
 /** Nobody should take one commit for the whole change. */
@@ -231,9 +245,11 @@ export async function squashText(
   { change, state }: KnownRun,
   own: string | undefined,
   root = state.root,
+  git?: Git,
 ): Promise<string> {
   const kept = state.iterations.filter(({ verdict }) => keeps.has(verdict))
-  const ids = new Set(kept.map((iteration) => iteration.story_id))
+  const earlier = git === undefined ? [] : await storiesBefore(git, change, state.git)
+  const ids = new Set([...earlier, ...kept.map((iteration) => iteration.story_id)])
   const { readTitle } = await import('../adapters/openspec/changes.ts')
   return squashMessage({
     changeId: change,

@@ -8,12 +8,13 @@ import type { FinishChoice, FinishReport } from '../../../ports.ts'
 import { isGone, performFinish } from './finish-perform.ts'
 import { lostStaging, newNameOf, notYet, ontoOf, planHere, planHome, squashBase } from './finish-plan.ts'
 import { carryInside, toldInside } from '../submodules/finish-submodules.ts'
-import { asSquash, besidesWork, renamedWords, theirsAmong } from './finish-words.ts'
+import { asSquash, besidesWork, leftOut, madeByHand, renamedWords, theirsAmong } from './finish-words.ts'
 import { goneAtEnd } from '../attempt/lost-files.ts'
 import { named, shown, type Git } from '../git.ts'
 import { refuseHalfDone } from '../start/operations.ts'
 import { keepNotGivenBack } from '../attempt/staged.ts'
 import { realIndex } from '../formats/index-file.ts'
+import { ownPart, type OwnPart } from '../start/own-part.ts'
 import { storedOrigin } from '../start/starting-point.ts'
 import { headRef } from '../formats/ref-files.ts'
 import { firstNames } from '../../../core/first-names.ts'
@@ -49,11 +50,15 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
   // After an earlier cleanup this run began with what that one carried: none of it is the user's.
   const began = memory.carried === undefined ? origin.commit : `${memory.carried.commit}^2`
   const base = await orEmpty(git, began)
-  const [loopPaths, startPaths] = await Promise.all([
+  const part = await ownPart(store, initial)
+  const own = part?.tree ?? initial
+  const before = part === undefined ? base : await orEmpty(git, origin.commit)
+  const [loopPaths, workPaths, startPaths] = await Promise.all([
     changedPaths(git, initial, tip),
-    changedPaths(git, base, initial),
+    changedPaths(git, own, tip),
+    changedPaths(git, before, own),
   ])
-  const touched = new Set(loopPaths)
+  const touched = new Set(workPaths)
   if (choice === 'cleanup' || choice === 'squash' || choice === 'rename')
     await refuseHalfDone(
       placeOf(store),
@@ -68,7 +73,8 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
   const snapshot = await loadSnapshot(store)
   const inside = await toldInside(store, snapshot)
   const gone = await goneAtEnd(store, base, tip)
-  const work = { origin, initial, tip, refs, stood, base, loopPaths, startPaths, touched, snapshot }
+  const paths = { loopPaths, workPaths, startPaths, touched }
+  const work = { origin, initial, tip, refs, stood, base, before, part, ...paths, snapshot }
   const done =
     choice === 'cleanup' || choice === 'squash'
       ? await cleanUp(store, work, choice === 'squash' ? { message: said } : undefined)
@@ -78,7 +84,7 @@ export async function finishBranch(store: Store, choice: FinishChoice, said = ''
     ...(gone.length > 0 && { gone }),
     message: [...done.said, ...inside, ...(done.last ?? [])].join('; '),
     userPaths: startPaths.filter((path) => !touched.has(path)).map(shown),
-    loopPaths: loopPaths.map(shown),
+    loopPaths: workPaths.map(shown),
   }
 }
 
@@ -91,8 +97,12 @@ interface Work {
   readonly stood: string | undefined
   /** What the run began with. */
   readonly base: string
-  /** What the loop changed, and what was uncommitted at its start. */
+  /** What the user's own uncommitted files were uncommitted upon. */
+  readonly before: string
+  readonly part: OwnPart | undefined
+  /** What the loop changed; the same with what loops before it did that is in no commit of the user's; what of the user's was uncommitted. */
   readonly loopPaths: readonly string[]
+  readonly workPaths: readonly string[]
   readonly startPaths: readonly string[]
   readonly touched: ReadonlySet<string>
   readonly snapshot: Snapshot | undefined
@@ -102,7 +112,7 @@ interface Done {
   readonly said: readonly string[]
   /** After what there is to say of submodules. */
   readonly last?: readonly string[]
-  readonly report?: Pick<FinishReport, 'remote' | 'stays' | 'commit' | 'refused'>
+  readonly report?: Pick<FinishReport, 'remote' | 'stays' | 'commit' | 'leftOut' | 'refused'>
 }
 
 async function stay(store: Store, work: Work, choice: FinishChoice): Promise<Done> {
@@ -159,7 +169,8 @@ function movedWords({ ref, commit }: Head, { all }: Refs): string[] {
 
 async function cleanUp(store: Store, work: Work, squashing: { message: string } | undefined): Promise<Done> {
   const { git, home } = store
-  const { origin, initial, tip, refs, base, loopPaths, startPaths, touched, snapshot } = work
+  const { origin, initial, tip, refs, base, before, part, snapshot } = work
+  const { loopPaths, workPaths, startPaths, touched } = work
   const { carried, checkpoint, adopted } = store.memory()
   const branch = `ralph/${store.change}`
   refuseTaken(git, `refs/heads/${branch}`, notYet(store.change))
@@ -182,10 +193,16 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
       ? undefined
       : await planSquash(store, {
           onto,
-          base: await squashBase(git, carried === undefined ? initial : base, onto, tip),
+          base: await squashBase(git, {
+            began: carried === undefined || part !== undefined ? initial : base,
+            own: part?.tree,
+            onto,
+            tip,
+          }),
           tip,
           message: squashing.message,
-          began: base,
+          began: before,
+          earlier: part?.before,
           startPaths,
         })
   const plan = squash === undefined ? cleanup : { ...cleanup, squash }
@@ -219,12 +236,12 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
     isMerged
       ? `the work was merged into ${nameOf(origin)} already: nothing was left to do`
       : commit !== undefined
-        ? `the work is one commit on ${await committedOn(placeOf(store), origin, commit)}, ${commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, plan: squash?.plan ?? [], hooked })}`
+        ? `the work is one commit on ${await committedOn(placeOf(store), origin, commit)}, ${commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, edited: part?.edited ?? [], plan: squash?.plan ?? [], hooked })}`
         : squashing !== undefined && made === undefined
           ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
           : isPart
             ? `${nameOf(origin)} has a part of this in commits already; the rest is there, uncommitted`
-            : loopPaths.length === 0 && carried === undefined && !isOff
+            : workPaths.length === 0 && carried === undefined && !isOff
               ? `the loop has saved nothing, so nothing is brought to ${nameOf(origin)}${startPaths.length === 0 ? '' : ' but your own uncommitted files'}`
               : `${carried !== undefined ? 'the rest' : isOff ? `what is left on ${branch}` : stays.length + late.length > 0 ? 'what the loop has saved' : 'everything'} is on ${nameOf(origin)}, uncommitted${late.length === 0 ? '' : `, but for ${listed(late)}`}`,
     ...(stays.length === 0
@@ -241,7 +258,12 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
           `the branch ${nameOf(origin)} was gone (renamed or deleted), and is made again at ${(plan.head.commit ?? '').slice(0, 12)}`,
         ]
       : []),
-    ...(isMerged ? [] : [...movedWords(origin, refs), ...(await theirsAmong(git, adopted))]),
+    ...(isMerged
+      ? []
+      : [
+          ...movedWords(origin, refs),
+          ...(await theirsAmong(git, await madeByHand(git, { origin: origin.commit, initial, adopted }))),
+        ]),
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
     ...(lost.length === 0
       ? []
@@ -260,7 +282,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
     last: carriedInside,
     report: {
       ...(stays.length > 0 && { stays: stays.map(named) }),
-      ...(commit !== undefined && { commit }),
+      ...(commit !== undefined && { commit, leftOut: await leftOut(store, { commit, tip, startPaths }) }),
       ...(made !== undefined && 'refused' in made && { refused: { why: made.refused, hint: made.hint } }),
     },
   }

@@ -17,6 +17,7 @@ import { lateTold } from '../attempt/reunite.ts'
 import { loadSnapshot } from '../revert/snapshot.ts'
 import { commitSquash, placeOf, type Squashed } from './squash.ts'
 import { keepStaged } from '../attempt/staged.ts'
+import { noteDone } from '../start/own-part.ts'
 import type { Store } from '../store.ts'
 import { refuseTaken } from '../refs/branch-in-use.ts'
 import { changedPaths, commitTree, indexMark, isAncestor, orEmpty } from '../tree/tree.ts'
@@ -44,8 +45,12 @@ export async function performFinish(
   const { git } = store
   // A switch in this very moment takes the work out of the tree that it is about to be brought with.
   const stays = (): boolean => stood === undefined || headRef(git) === stood.ref
+  const { origin, initial } = store.memory()
   await moveRefs(git, 'archive', [
     `update ${store.refs}/archive/${plan.time} ${plan.tip}`,
+    ...(origin === undefined || initial === undefined
+      ? []
+      : await noteDone(store, { origin: origin.commit, initial, tip: plan.tip })),
     ...(plan.carried === undefined ? [] : [`update ${store.refs}/carried ${plan.carried.commit}`]),
   ])
   const prepared = plan.index === 'prepared' ? join(store.folder, 'finish-index') : undefined

@@ -119,13 +119,16 @@ export async function ontoOf({ git, home }: Store, { head }: CleanupPlan): Promi
 /** What the branch has of the work already, by a merge of the user's, is not committed again. */
 export async function squashBase(
   git: Git,
-  began: string,
-  onto: string | undefined,
-  tip: string,
+  {
+    began,
+    own,
+    onto,
+    tip,
+  }: { began: string; own: string | undefined; onto: string | undefined; tip: string },
 ): Promise<string> {
   const common = await commonCommit(git, onto, tip)
   const since = await git.line(['rev-parse', '--verify', `${began}^{commit}`])
-  return common !== undefined && (await isAncestor(git, since, common)) ? common : since
+  return common !== undefined && (await isAncestor(git, since, common)) ? common : (own ?? since)
 }
 
 async function commonCommit(git: Git, one: string | undefined, other: string): Promise<string | undefined> {

@@ -33,32 +33,42 @@ interface Squashing {
   readonly message: string
   /** Where the user stood, and what they had not committed there. */
   readonly began: string
+  /** What a loop before this one had made, and the commit holds as well. */
+  readonly earlier: string | undefined
   readonly startPaths: readonly string[]
 }
 
 /** What is to be committed: the loop's work alone, not what the user had not committed. Undefined where there is none. */
 export async function planSquash(
   store: Store,
-  { onto, base, tip, message, began, startPaths }: Squashing,
+  { onto, base, tip, message, began, earlier, startPaths }: Squashing,
 ): Promise<SquashPlan | undefined> {
   const { change } = store
   const git = placeOf(store)
   const ours = await treeOf(git, await orEmpty(git, onto))
   const theirs = await treeOf(git, tip)
-  let { tree, conflicts } = await tryMerge(git, await treeOf(git, base), ours, theirs)
+  let from = await treeOf(git, base)
+  let { tree, conflicts } = await tryMerge(git, from, ours, theirs)
+  const index = join(store.folder, 'squash-index')
+  const mergeWith = async (commit: string, paths: readonly string[]): Promise<void> => {
+    await git.run(['read-tree', from], { index })
+    await takeFrom(git, index, commit, paths)
+    from = await git.line(['write-tree'], { index })
+    ;({ tree, conflicts } = await tryMerge(git, from, ours, theirs))
+  }
+  if (earlier !== undefined && conflicts.length > 0) {
+    // The user has committed it since, in their own way.
+    const isCommitted = new Set(await changedPaths(git, began, ours))
+    const paths = conflicts.filter((path) => isCommitted.has(path))
+    if (paths.length > 0) await mergeWith(earlier, paths)
+  }
   // Whoever has just written a plan has seldom committed it: it goes with the work that it describes.
   const isOwn = (path: string): boolean => isOfPlan(change, path)
   // A change without a tasks.md of its own has the one in the root.
   const isRooted = conflicts.includes('tasks.md') && !(await hasOwnPlan(git, theirs, isOwn))
   const isPlan = (path: string): boolean => isOwn(path) || (isRooted && path === 'tasks.md')
   const plan = conflicts.length > 0 && conflicts.every(isPlan) ? startPaths.filter(isPlan) : []
-  if (plan.length > 0) {
-    const index = join(store.folder, 'squash-index')
-    await git.run(['read-tree', base], { index })
-    await takeFrom(git, index, began, plan)
-    const without = await git.line(['write-tree'], { index })
-    ;({ tree, conflicts } = await tryMerge(git, without, ours, theirs))
-  }
+  if (plan.length > 0) await mergeWith(began, plan)
   if (conflicts.length > 0) {
     throw conflict(
       'the loop changed lines that you had not committed when it began',

@@ -32,6 +32,7 @@ import { exempt, scanTree } from '../tree/scan.ts'
 import { observe } from '../revert/observe.ts'
 import { saveSnapshot } from '../revert/snapshot.ts'
 import { differing, replaceIndex, stageIn } from '../attempt/staged.ts'
+import { notePart } from './own-part.ts'
 import { startingPoint } from './starting-point.ts'
 import { refuseLockFiles } from '../guard/stale-locks.ts'
 import { commitTree, orEmpty, treeOf, treeOfIndex, writeTree } from '../tree/tree.ts'
@@ -122,12 +123,19 @@ export async function startBranch(store: Store, wish: StartMode): Promise<{ comm
     const commit = await commitTree(git, tree, [observed.refs.head.commit], message, await store.author())
     await syncFiles([index])
     await rename(index, join(store.folder, `index-${commit}`))
+    const part = await notePart(store, {
+      initial: commit,
+      origin: origin.commit,
+      head: observed.refs.head.commit,
+      isSame: mode === 'resume',
+    })
     await store.step('start', { did: 'checkpoint', commit })
     await moveRefs(git, 'start', [
       `update ${branchOf(store)} ${commit} ${previous || '0'.repeat(commit.length)}`,
       `update ${store.refs}/checkpoint ${commit}`,
       ...(previous ? [`update ${store.refs}/archive/${time} ${previous}`] : []),
       ...(staged ? [`update ${store.refs}/index/${time} ${staged}`] : []),
+      ...part,
       ...(mode === 'resume' ? [] : await attemptMoves(git, store.change, time)),
     ])
     await setHead(git, { ref: branchOf(store), commit }, 'start')
