@@ -358,6 +358,92 @@ describe('finish --squash', () => {
     expect(report.commit).toBe(w.git('rev-parse', 'HEAD').trim())
   })
 
+  it('F37: lines of the user’s own in a file that the loop changed are left out by each of two squashes', async () => {
+    const w = world()
+    const text = (first: string, last: string): string => `${first}\n${'-\n'.repeat(9)}${last}\n`
+    w.write('long.txt', text('a', 'z'))
+    w.git('add', '-A')
+    w.git('commit', '-qm', 'long')
+    w.write('long.txt', text('mine', 'z'))
+    const checkpoints = w.checkpoints()
+    for (const n of [1, 2]) {
+      await checkpoints.start(n === 1 ? 'start' : 'resume')
+      await checkpoints.ensure(`${n}`)
+      w.write('long.txt', text('mine', `loop ${n}`))
+      await checkpoints.keep(n, true)
+      await checkpoints.save(`${n}`, `checkpoint: ${n}`)
+      const report = await checkpoints.finish('squash', message)
+      expect([w.git('show', 'main:long.txt'), report.leftOut]).toEqual([text('a', `loop ${n}`), ['long.txt']])
+      expect([w.read('long.txt'), w.git('status', '--porcelain')]).toEqual([
+        text('mine', `loop ${n}`),
+        ' M long.txt\n',
+      ])
+    }
+  })
+
+  it.each(['the user’s checkout', 'a work tree of its own'])(
+    'F37: what a cleanup brought, and its user committed in their own way and went on with, is not committed again (%s)',
+    async (place) => {
+      const w = world()
+      const { repository: at } = await addWorktree(w.gitPort, { change: 'demo' })
+      const isApart = place !== 'the user’s checkout'
+      const run = w.checkpoints('branch', isApart ? { git: w.gitPort.at(at), home: w.gitPort } : {})
+      const there = isApart ? at.worktree : w.dir
+      const story = async (n: number): Promise<void> => {
+        await run.start(n === 1 ? 'start' : 'resume')
+        await run.ensure(`${n}`)
+        writeFileSync(join(there, `${n}.txt`), `${n}\n`)
+        await run.keep(n, true)
+        await run.save(`${n}`, `checkpoint: ${n}`)
+      }
+      await story(1)
+      await run.finish('cleanup')
+      w.write('1.txt', 'otherwise\n')
+      w.git('add', '1.txt')
+      w.git('commit', '-qm', 'in my own way')
+      w.write('1.txt', 'later\n')
+      await story(2)
+      await run.finish('squash', message)
+      expect(w.git('show', '--name-only', '--format=').trim()).toBe('2.txt')
+      expect([w.read('1.txt'), w.git('status', '--porcelain')]).toEqual(['later\n', ' M 1.txt\n'])
+    },
+  )
+
+  it('F37: what the user set aside of an earlier cleanup, or wrote in its place before a fresh start, is theirs', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    await checkpoints.finish('cleanup')
+    rmSync(join(w.dir, 'one.txt'))
+    w.write('src/b.txt', 'mine\n')
+    await checkpoints.start('fresh')
+    await checkpoints.ensure('3')
+    w.write('three.txt', '3')
+    await checkpoints.keep(3, true)
+    await checkpoints.save('3', 'checkpoint: 3')
+    const { leftOut } = await checkpoints.finish('squash', message)
+    expect(w.git('show', '--name-only', '--format=').trim().split('\n')).toEqual(['three.txt', 'two.txt'])
+    expect([w.git('status', '--porcelain'), leftOut]).toEqual([' M src/b.txt\n', ['src/b.txt']])
+  })
+
+  it('F37: where a start after a cleanup is undone, the next one still knows what the cleanup brought', async () => {
+    const w = world()
+    const checkpoints = await loop(w)
+    await checkpoints.finish('cleanup')
+    await checkpoints.start('resume')
+    // As a kill leaves it before HEAD has moved.
+    w.journal.pop()
+    w.git('symbolic-ref', 'HEAD', 'refs/heads/main')
+    w.git('reset', '-q')
+    expect((await checkpoints.recover()).said).toContain('an unfinished start was undone')
+    await checkpoints.start('resume')
+    await checkpoints.finish('squash', message)
+    expect(w.git('show', '--name-only', '--format=').trim().split('\n')).toEqual([
+      'one.txt',
+      'src/b.txt',
+      'two.txt',
+    ])
+  })
+
   it('F37: with stashes there is nothing to squash or to rename, and nothing is touched', async () => {
     const w = world()
     const checkpoints = w.checkpoints('stash')
