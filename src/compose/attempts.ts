@@ -13,12 +13,13 @@ import { keepsWork } from '../core/report.ts'
 import type { AttemptDiff, AttemptList, Control, DiffRequest, Said } from '../ui/app.ts'
 import { hiddenPaths } from './checkpoints.ts'
 import { requireRun } from './choose.ts'
-import { earlierRun, earlierRuns, pastState } from './earlier.ts'
+import { earlierRun, earlierRuns, pastState, runsBefore } from './earlier.ts'
 import { iterationsOf } from './reports.ts'
 import { shellWord } from '../core/shell-word.ts'
 import { openRun } from './open-run.ts'
 import { needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { landedHere } from './whereabouts.ts'
 import { handWork } from './work-files.ts'
 
 export async function attemptsOf(site: Site, change: string | undefined): Promise<AttemptList> {
@@ -78,11 +79,16 @@ export async function diffOf(site: Site, request: DiffRequest): Promise<AttemptD
   if (request.other !== undefined) throw await noNumber(site, run, request.other)
   const shared = { change_id: run.change, pager: await pagerOf(site) }
   if (request.isAll === true) {
-    const patches = await Promise.all(
-      wholeOf(run).map(([base, tip]) => diffCommits(site.git, base, tip, form)),
-    )
+    const landed = needsRepair(run) ? undefined : await landedHere(site, run)
+    const spans =
+      landed === undefined ? await allOf(site, run) : [[`${landed.commit}^`, landed.commit] as const]
+    const patches = await Promise.all(spans.map(([base, tip]) => diffCommits(site.git, base, tip, form)))
     const patch = Buffer.concat(patches).toString('utf8')
-    return { ...shared, what: 'everything that the run has saved since its start', patch }
+    const what =
+      landed === undefined
+        ? 'everything that the run has saved since its start'
+        : `everything that landed on ${landed.target} as ${landed.commit.slice(0, 7)}`
+    return { ...shared, what, patch }
   }
   if (request.run !== undefined) return { ...shared, ...(await diffEarlier(site, run, request)) }
   const n = request.n ?? lastAttempt(run)
@@ -147,8 +153,19 @@ async function diffEarlier(
   return { n: found.n, what, patch }
 }
 
+/** With the runs that a merge of the queue's goes on with. */
+async function allOf(site: Site, run: KnownRun): Promise<ReturnType<typeof wholeOf>> {
+  const before = await runsBefore(site, run)
+  const runs = before.map(({ past }) => ({ change: run.change, recall: past.recall, state: past }))
+  return [...runs, run].flatMap(wholeOf)
+}
+
 /** From each tree that the run began with to its last checkpoint: what was committed between a cleanup and a resume is the user's. */
-function wholeOf({ change, recall, state }: KnownRun): readonly (readonly [base: string, tip: string])[] {
+function wholeOf({
+  change,
+  recall,
+  state,
+}: Pick<KnownRun, 'change' | 'recall' | 'state'>): readonly (readonly [base: string, tip: string])[] {
   const saved = recall('checkpoint.saved')
   const { lastCheckpoint } = state.git
   if (saved.length === 0 || lastCheckpoint === undefined)

@@ -5,6 +5,7 @@ import { listEarlier } from '../adapters/git/attempt/attempts.ts'
 import { RalphError } from '../core/error.ts'
 import { gateTimes } from '../core/hand-work.ts'
 import type { LoopState } from '../core/state.ts'
+import { hasMerge } from '../core/story.ts'
 import { archivedRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -31,6 +32,22 @@ export async function earlierRun(site: Site, run: KnownRun, number: number): Pro
         ? `It has none: ralph history ${run.change} shows the only one.`
         : `Its earlier runs are 1 to ${runs.length}: ralph history ${run.change} --all`,
   })
+}
+
+/** The runs whose work this one was made to put together with what landed meanwhile, the first one first. */
+export async function runsBefore(
+  site: Site,
+  run: KnownRun,
+): Promise<readonly (EarlierRun & { readonly past: Awaited<ReturnType<typeof pastState>> })[]> {
+  if (!hasMerge(run.state.stories)) return []
+  const found: (EarlierRun & { past: Awaited<ReturnType<typeof pastState>> })[] = []
+  for (const each of (await earlierRuns(site, run)).toReversed()) {
+    const past = await pastState(run, each)
+    if (past.phase === 'idle') break
+    found.unshift({ ...each, past })
+    if (!hasMerge(past.stories)) break
+  }
+  return found
 }
 
 /** Of a damaged journal, or another version's, what can be read. */

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { changeDirOf, humanTasks, summariseChange } from '../adapters/openspec/changes.ts'
 import { RalphError } from '../core/error.ts'
+import { ownStories } from '../core/story.ts'
 import { findRootOf, rootOf } from './root.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -33,7 +34,8 @@ export async function storiesNow(
   const isApart = settings?.done_criteria === 'manual' && home !== undefined
   const isUnread = stories.length === 0
   const plan = isUnread || (isApart && root !== undefined) ? await planNow(site, change, root) : undefined
-  return plan ?? { done: stories.filter(({ status }) => status === 'done').length, total: stories.length }
+  const own = ownStories(stories)
+  return plan ?? { done: own.filter(({ status }) => status === 'done').length, total: own.length }
 }
 
 /** Archived, renamed or deleted since: a resume would not find it. */

@@ -8,6 +8,7 @@ import { RalphError } from '../core/error.ts'
 import type { IterationRecord } from '../core/event.ts'
 import { gateTimes } from '../core/hand-work.ts'
 import { onwardFrom } from '../core/onward.ts'
+import { hasMerge } from '../core/story.ts'
 import { toStateFile } from '../core/state-snapshot.ts'
 import { doubtsOf } from '../core/weakness.ts'
 import { decisionsOf, decisive, failedGateOf } from '../core/why.ts'
@@ -16,7 +17,7 @@ import type { Decisions, History, StatusReport } from '../ui/app.ts'
 import { chooseRun, requireRun } from './choose.ts'
 import { archivedRuns, hasDied, isDead, isRunning, isSettled, isTree, knownRuns, pathsOf } from './site.ts'
 import type { Knowing, KnownRun, Site } from './site.ts'
-import { handWork } from './work-files.ts'
+import { handWork, mergedByHand } from './work-files.ts'
 
 /** `--watch` asks every second: `known` need not read everything each time. */
 export async function statusOf(
@@ -172,9 +173,13 @@ export async function historyOf(
   which?: 'all' | number,
 ): Promise<History> {
   const run = await requireRun(site, change)
-  const { parkedHere } = await import('./whereabouts.ts')
+  const { landedHere, parkedHere } = await import('./whereabouts.ts')
   const parked = await parkedHere(site, run)
-  const byHand = await handWork(site.git, run)
+  const landed = isRunning(run) ? undefined : await landedHere(site, run)
+  const byHand = [
+    ...(await handWork(site.git, run)),
+    ...(landed === undefined ? [] : await mergedByHand(site.git, run, landed)),
+  ]
   const own = {
     change_id: run.change,
     ...(byHand.length > 0 && { by_hand: byHand }),
@@ -185,9 +190,16 @@ export async function historyOf(
     warnings: doubtsOf(run.state),
     earlier_runs: foldersOf(run),
   }
-  if (which === undefined) return own
-  const { earlierRun, earlierRuns, pastState } = await import('./earlier.ts')
-  const wanted = which === 'all' ? await earlierRuns(site, run) : [await earlierRun(site, run, which)]
+  const isMerge = hasMerge(run.state.stories)
+  if (which === undefined && !isMerge) return own
+  const { earlierRun, earlierRuns, pastState, runsBefore } = await import('./earlier.ts')
+  const wanted =
+    which === undefined
+      ? await runsBefore(site, run)
+      : which === 'all'
+        ? await earlierRuns(site, run)
+        : [await earlierRun(site, run, which)]
+  if (wanted.length === 0) return own
   const runs = await Promise.all(
     wanted.map(async (past) => {
       const state = await pastState(run, past)
@@ -207,7 +219,7 @@ export async function historyOf(
       }
     }),
   )
-  return which === 'all' ? { ...own, runs } : { ...own, iterations: [], runs }
+  return which === 'all' || which === undefined ? { ...own, runs } : { ...own, iterations: [], runs }
 }
 
 /** Of a damaged journal the state file knows more. */

@@ -2,21 +2,21 @@
 import { usageSince } from '../adapters/usage/usage-since.ts'
 import type { NotedTurn } from '../adapters/usage/usage-since.ts'
 import type { IterationRecord, LoopEvent } from '../core/event.ts'
-import { gateTimes } from '../core/hand-work.ts'
 import { runReport } from '../core/report.ts'
-import type { RunReport } from '../core/report.ts'
+import type { RunHistory, RunReport, RunWork } from '../core/report.ts'
 import type { LoopState } from '../core/state.ts'
 import { turnsOf } from '../core/turns.ts'
 import type { UsageFigures } from '../core/usage.ts'
 import type { UsageSummary } from '../core/usage-summary.ts'
 import { doubtsOf } from '../core/weakness.ts'
-import type { UsageRequest } from '../ui/app.ts'
+import type { LandedWork, UsageRequest } from '../ui/app.ts'
 import { requireRun } from './choose.ts'
+import { runsBefore } from './earlier.ts'
 import { deathIn } from './reports.ts'
 import { isDead, isRunning, knownRuns } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { parkedHere } from './whereabouts.ts'
-import { workFiles } from './work-files.ts'
+import { landedHere, parkedHere } from './whereabouts.ts'
+import { mergedByHand, runWork } from './work-files.ts'
 
 export async function usageOf(site: Site, request: UsageRequest): Promise<UsageSummary> {
   const runs = await knownRuns(site)
@@ -79,6 +79,7 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
   const program = run.recall('loop.started').at(-1)?.agent_program
   const { died_at: died } = await deathIn(site, run)
   const parked = await parkedHere(site, run)
+  const landed = isRunning(run) ? undefined : await landedHere(site, run)
   return runReport({
     change_id: state.changeId,
     // Not recorded yet: the journal of a loop that was killed has no end.
@@ -90,12 +91,9 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
     warnings: doubtsOf(state),
     tests_changed: state.testsChanged,
     stories: state.stories,
-    iterations: state.iterations,
     ...(isRunning(run) &&
       state.phase !== 'idle' &&
       state.current !== undefined && { current: { n: state.current.n, story_id: state.current.storyId } }),
-    gates_ms: gateTimes(run.recall('gate.ended', 'iteration.ended')),
-    programs: programsOf(run),
     ...(settings !== undefined && {
       about: {
         agents: settings.agents,
@@ -104,31 +102,58 @@ export async function reportOf(site: Site, change: string | undefined): Promise<
         gates: settings.gates,
         branch: state.branch ?? '',
         original_branch: state.originalBranch ?? '',
-        ...(await broughtTo(site, run)),
+        ...(await workPlace(site, run, landed)),
       },
     }),
-    ...(await workFiles(site.git, run)),
+    ...(await workOf(site, run, landed)),
   })
 }
 
-/** Each loop of a run may have been given another. */
-function programsOf({ recall }: KnownRun): ReadonlyMap<number, string> {
-  const found = new Map<number, string>()
-  let program: string | undefined
-  for (const event of recall('loop.started', 'iteration.started')) {
-    if (event.type === 'loop.started') program = event.agent_program
-    else if (program !== undefined) found.set(event.n, program)
+/** With the runs that a merge of the queue's goes on with. */
+async function workOf(
+  site: Site,
+  run: KnownRun,
+  landed: LandedWork | undefined,
+): Promise<RunWork & Pick<RunHistory, 'earlier'>> {
+  const [work, before] = await Promise.all([runWork(site.git, run), runsBefore(site, run)])
+  const earlier = await Promise.all(
+    before.map(async ({ number, past }) => ({
+      ...(await runWork(site.git, { recall: past.recall, state: past })),
+      number,
+    })),
+  )
+  const hand = landed === undefined ? [] : await mergedByHand(site.git, run, landed)
+  return {
+    ...work,
+    by_hand: [...(work.by_hand ?? []), ...hand],
+    ...(earlier.length > 0 && { earlier }),
   }
-  return found
 }
 
-/** After a cleanup or a squash its branch is gone. */
-async function broughtTo(site: Site, run: KnownRun): Promise<{ work?: string }> {
-  const { branch, choice, originalBranch } = run.state
-  if (choice !== 'cleanup' || branch === originalBranch || isRunning(run)) return {}
+/** Where the work is, where that is not on its branch alone. */
+async function workPlace(
+  site: Site,
+  run: KnownRun,
+  landed: LandedWork | undefined,
+): Promise<{ work?: string }> {
+  const { branch, choice, git, originalBranch } = run.state
+  if (isRunning(run)) return {}
+  if (landed !== undefined)
+    return {
+      work: `landed on ${landed.target} as ${landed.commit.slice(0, 7)}${landed.is_pulled ? '' : `; your ${landed.target} is not updated yet`}`,
+    }
+  if (git.lastCheckpoint === undefined && git.cleaned === undefined)
+    return { work: 'nothing was started; the repository is not changed' }
+  if (branch === originalBranch) return {}
   const { where } = await (await import('./whereabouts.ts')).whereabouts(site, run)
-  if (where?.cleaned_at === undefined) return {}
   const place = originalBranch === '' ? 'a detached HEAD' : originalBranch
+  if (where?.is_gone)
+    return {
+      work: where.is_merged
+        ? `merged into ${place}; ${branch} is deleted`
+        : `was on ${branch}, which is gone (deleted or renamed); its last checkpoint is ${(git.lastCheckpoint ?? '').slice(0, 12)}`,
+    }
+  if (choice !== 'cleanup' || where?.cleaned_at === undefined) return {}
   if (where.is_nothing) return { work: `nothing was saved; ${place} is as it was left` }
   if (where.squashed !== undefined)
     return { work: `one commit on ${where.squashed_on || place}, ${where.squashed}` }

@@ -12,6 +12,7 @@ import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
 import type { GoneFile, LoopEvent } from '../core/event.ts'
 import type { ParkedWork } from '../core/report.ts'
+import { hasMerge } from '../core/story.ts'
 import type { LandedWork, StatusReport } from '../ui/app.ts'
 import type { PlanNow } from './plan-now.ts'
 import { isRunning, isTree, needsRepair } from './site.ts'
@@ -68,6 +69,9 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     (isCleaned || landed) && home !== undefined && isTree(worktree)
       ? await onlyIn(git, { change: run.change, folder: worktree, home })
       : undefined
+  const before = hasMerge(run.state.stories)
+    ? (await (await import('./earlier.ts')).runsBefore(site, run)).flatMap(({ past }) => past.iterations)
+    : []
   const isRefused = finished?.ok === false && !isCleaned
   const on = headRef(git)?.replace(/^refs\/heads\//, '') ?? ''
   // Before that the next step is a resume, whatever was chosen.
@@ -93,6 +97,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(isAncestor && { is_merged: true as const }),
       ...(landed && { landed }),
       ...(!isKept && { is_attempt_gone: true as const }),
+      ...(before.length > 0 && { attempts_before: before.length }),
       ...(only !== undefined && { leftover_tree: worktree }),
       ...(only !== undefined && only.length > 0 && { leftover_files: only }),
       ...(plan !== undefined && { plan }),

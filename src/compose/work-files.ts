@@ -1,17 +1,21 @@
 // Which files of a run are whose: those that an attempt's checkpoint changed, and those that people did between two attempts.
 import { shown, type Git } from '../adapters/git/git.ts'
-import { workSteps, workTypes } from '../core/hand-work.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
+import { gateTimes, workSteps, workTypes } from '../core/hand-work.ts'
 import type { HandWork, Step, WorkSteps } from '../core/hand-work.ts'
-import type { RunHistory } from '../core/report.ts'
+import { keepsWork } from '../core/report.ts'
+import type { RunWork } from '../core/report.ts'
+import { hasMerge, mergeStory } from '../core/story.ts'
+import type { LandedWork } from '../ui/app.ts'
 import type { KnownRun } from './site.ts'
 
 /** By name: whether it is gone by the last of its checkpoints. */
 type Names = Map<string, boolean>
 
-export async function workFiles(
+async function workFiles(
   git: Git,
   { recall, state }: Pick<KnownRun, 'recall' | 'state'>,
-): Promise<Required<Pick<RunHistory, 'files' | 'deleted' | 'by_hand'>>> {
+): Promise<Required<Pick<RunWork, 'files' | 'deleted' | 'by_hand'>>> {
   const { attempts, hands } = workSteps(recall(...workTypes))
   const found = new Map<string, Names>()
   for (const step of attempts) {
@@ -23,9 +27,52 @@ export async function workFiles(
   return { files: listed(allOf), deleted: listed(goneOf), by_hand: await told(git, hands) }
 }
 
+export async function runWork(
+  git: Git,
+  { recall, state }: Pick<KnownRun, 'recall' | 'state'>,
+): Promise<RunWork> {
+  return {
+    iterations: state.iterations,
+    gates_ms: gateTimes(recall('gate.ended', 'iteration.ended')),
+    programs: programsOf(recall),
+    ...(await workFiles(git, { recall, state })),
+  }
+}
+
+/** Each loop of a run may have been given another. */
+function programsOf(recall: KnownRun['recall']): ReadonlyMap<number, string> {
+  const found = new Map<number, string>()
+  let program: string | undefined
+  for (const event of recall('loop.started', 'iteration.started')) {
+    if (event.type === 'loop.started') program = event.agent_program
+    else if (program !== undefined) found.set(event.n, program)
+  }
+  return found
+}
+
 /** Without the files of the attempts: of most runs nothing is asked of git. */
 export async function handWork(git: Git, { recall }: Pick<KnownRun, 'recall'>): Promise<readonly HandWork[]> {
   return told(git, workSteps(recall(...workTypes)).hands)
+}
+
+/** Of a merge that has landed, and that no attempt of its run made: what somebody committed since its last checkpoint. */
+export async function mergedByHand(
+  git: Git,
+  { change, state }: KnownRun,
+  { commit }: LandedWork,
+): Promise<readonly HandWork[]> {
+  const { lastCheckpoint: from } = state.git
+  const last = state.iterations.at(-1)
+  const to = await readRef(git, `refs/heads/ralph/${change}`)
+  const isAgents =
+    to === undefined
+      ? last === undefined || (keepsWork[last.verdict] && last.verdict !== 'refused')
+      : to === from
+  if (from === undefined || isAgents || !hasMerge(state.stories)) return []
+  // The queue lands nothing that its gates have not passed.
+  const checked = { gates: 'passed', reason: '', gates_ms: 0 } as const
+  const hand = { time: state.updatedAt ?? '', after: last?.n ?? 0, story_ids: [mergeStory], checked }
+  return told(git, [{ ...hand, commit: to ?? commit, steps: to === undefined ? [] : [{ from, to }] }])
 }
 
 /** A checkpoint of which git finds nothing changed is no work, unless it was judged. */

@@ -1,5 +1,6 @@
 // A loop in a few fields, read off a state file: ralph's own, or one that wt-tools wrote. For lists, MCP and the status line; needs no zod.
 import { isRecord } from './json.ts'
+import { ownStories } from './story.ts'
 
 export interface LoopBrief {
   readonly change_id: string
@@ -52,7 +53,9 @@ export function briefOf(value: unknown, folder: string): LoopBrief | undefined {
   if (!isRecord(value)) return undefined
   const status = textIn(value, 'status')
   if (status === '' || !('current_iteration' in value || 'max_iterations' in value)) return undefined
-  const stories = Array.isArray(value['stories']) ? value['stories'].filter(isRecord) : undefined
+  const all = Array.isArray(value['stories']) ? value['stories'].filter(isRecord) : undefined
+  const stories =
+    all && ownStories(all.map((story) => ({ id: textIn(story, 'id'), status: textIn(story, 'status') })))
   const cost = value['cost_usd']
   const texts = ['waiting_for', 'waiting_until', 'stop_reason']
     .map((name) => [name, textIn(value, name)] as const)
@@ -68,7 +71,7 @@ export function briefOf(value: unknown, folder: string): LoopBrief | undefined {
     task: textIn(value, 'task').trim(),
     total_tokens: numberIn(value, 'total_tokens'),
     ...(stories !== undefined && {
-      stories_done: stories.filter((story) => story['status'] === 'done').length,
+      stories_done: stories.filter((story) => story.status === 'done').length,
       stories_total: stories.length,
     }),
     ...(typeof cost === 'number' && { cost_usd: cost }),

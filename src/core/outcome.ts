@@ -3,6 +3,7 @@ import type { EventBody } from './event.ts'
 import { notKept } from './report.ts'
 import type { StartedState, Outcome, StopReason } from './state.ts'
 import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
+import { ownStories } from './story.ts'
 import { doubtsOf } from './weakness.ts'
 
 /** As a shell says it: 128 and the signal's number. */
@@ -137,7 +138,7 @@ function tasksOf(state: StartedState): { tasks_done: number; tasks_total: number
 export function resultOf(
   state: StartedState,
 ): Pick<Complete, 'reason' | 'stop_reason' | 'totals' | 'warnings' | 'tests_changed'> {
-  const stories = selectedStories(state)
+  const own = ownStories(selectedStories(state))
   const cost = totalCostUsd(state)
   const end = endOf(state)
   const warnings = doubtsOf(state)
@@ -146,8 +147,8 @@ export function resultOf(
     stop_reason: end.stopReason,
     totals: {
       iterations: state.iterations.length,
-      stories_done: stories.filter((story) => story.status === 'done').length,
-      stories_total: stories.length,
+      stories_done: own.filter((story) => story.status === 'done').length,
+      stories_total: own.length,
       ...tasksOf(state),
       tokens: totalTokens(state),
       ...(state.iterations.some((iteration) => iteration.tokens_estimated) && { tokens_estimated: true }),

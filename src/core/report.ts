@@ -3,8 +3,9 @@
 import type { HandCheck, HandWork } from './hand-work.ts'
 import type { IterationRecord, LoopStatus, StorySummary, Verdict } from './event.ts'
 import { epochMs } from './stamp.ts'
+import { ownStories } from './story.ts'
 
-export interface RunHistory {
+export interface RunHistory extends RunWork {
   readonly change_id: string
   readonly status: LoopStatus
   /** Why it ended, in words; empty while it runs. */
@@ -18,10 +19,16 @@ export interface RunHistory {
   readonly warnings?: readonly string[]
   readonly tests_changed?: readonly string[]
   readonly stories: readonly StorySummary[]
-  readonly iterations: readonly IterationRecord[]
   readonly about?: RunAbout
   /** The attempt that is under way; it has no record yet. */
   readonly current?: { readonly n: number; readonly story_id: string }
+  /** The runs that this one goes on with: it puts what they did together with what landed meanwhile. The first one first. */
+  readonly earlier?: readonly (RunWork & { readonly number: number })[]
+}
+
+/** What was done in a run, by whom, and what came of it. */
+export interface RunWork {
+  readonly iterations: readonly IterationRecord[]
   /** By iteration: what its gates took. */
   readonly gates_ms?: ReadonlyMap<number, number>
   /** By iteration: what the user's own agent was called then; a resume may name another. */
@@ -78,6 +85,8 @@ export function tookMs(spent: Pick<Spending, 'duration_ms' | 'gates_ms'>): numbe
 
 export interface AttemptReport {
   readonly n: number
+  /** Of an earlier run, which has numbers of its own: as `ralph history --run` takes it. */
+  readonly run?: number
   readonly attempt: number
   readonly agent: string
   /** Of a program of the user's own: its name. */
@@ -161,20 +170,26 @@ export interface RunReport {
 }
 
 export function runReport(history: RunHistory): RunReport {
-  const { iterations, stories } = history
+  const { stories, earlier = [] } = history
+  const works: readonly (RunWork & { readonly number?: number })[] = [...earlier, history]
+  const iterations = works.flatMap((work) => work.iterations)
   const first = iterations[0]
   const startMs = first === undefined ? 0 : epochMs(first.started)
   const byStory = new Map<string, AttemptReport[]>()
-  const attempts = iterations.map((iteration) => {
-    const attempt = attemptReport(iteration, startMs, {
-      gatesMs: history.gates_ms?.get(iteration.n),
-      program: history.programs?.get(iteration.n),
-    })
-    const own = byStory.get(iteration.story_id)
-    if (own === undefined) byStory.set(iteration.story_id, [attempt])
-    else own.push(attempt)
-    return attempt
-  })
+  const attempts = works.flatMap(({ number, gates_ms: gates, programs, iterations: all }) =>
+    all.map((iteration) => {
+      const attempt = attemptReport(iteration, startMs, {
+        run: number,
+        gatesMs: gates?.get(iteration.n),
+        program: programs?.get(iteration.n),
+      })
+      const own = byStory.get(iteration.story_id)
+      if (own === undefined) byStory.set(iteration.story_id, [attempt])
+      else own.push(attempt)
+      return attempt
+    }),
+  )
+  const counted = ownStories(stories)
   const sum = (count: (iteration: IterationRecord) => number): number =>
     iterations.reduce((total, iteration) => total + count(iteration), 0)
   return {
@@ -195,8 +210,8 @@ export function runReport(history: RunHistory): RunReport {
       (latest, attempt) => Math.max(latest, attempt.to_ms),
       tookMs(spending(attempts)),
     ),
-    stories_done: stories.filter((story) => story.status === 'done').length,
-    stories_total: stories.length,
+    stories_done: counted.filter((story) => story.status === 'done').length,
+    stories_total: counted.length,
     totals: {
       ...spending(attempts),
       input_tokens: sum((iteration) => iteration.input_tokens),
@@ -209,8 +224,12 @@ export function runReport(history: RunHistory): RunReport {
     not_kept: spending(attempts.filter((attempt) => !attempt.kept)),
     stories: knownStories(stories, iterations).map((story) => {
       const own = byStory.get(story.id) ?? []
-      const hand = handOf(history, story.id)
-      const deleted = new Set([...(history.deleted?.get(story.id) ?? []), ...hand.deleted])
+      const hands = works.map((work) => handOf(work, story.id))
+      const files = works.flatMap((work) => work.files?.get(story.id) ?? [])
+      const deleted = new Set([
+        ...works.flatMap((work) => work.deleted?.get(story.id) ?? []),
+        ...hands.flatMap((hand) => hand.deleted),
+      ])
       return {
         story_id: story.id,
         title: story.title,
@@ -222,17 +241,19 @@ export function runReport(history: RunHistory): RunReport {
         attempts: own,
         ...(history.current?.story_id === story.id && { running: history.current.n }),
         ...(history.files !== undefined && {
-          files: [...new Set([...(history.files.get(story.id) ?? []), ...hand.files])].toSorted(),
+          files: [...new Set([...files, ...hands.flatMap((hand) => hand.files)])].toSorted(),
         }),
         ...(deleted.size > 0 && { deleted: [...deleted].toSorted() }),
-        ...hand.told,
+        ...hands.reduce<StoryHand>((all, { told }) => ({ ...all, ...told }), {}),
       }
     }),
   }
 }
 
+type StoryHand = Pick<StoryReport, 'by_hand' | 'adopted'>
+
 /** What people did of a story and before its attempts. Of several that were ticked at once the first has the files. */
-function handOf({ by_hand: all = [], files: saved, iterations }: RunHistory, id: string) {
+function handOf({ by_hand: all = [], files: saved, iterations }: RunWork, id: string) {
   const own = all.filter(({ story_ids: ids }) => ids.includes(id))
   const last = own.findLast(({ checked }) => checked !== undefined)
   // A box that was unticked again is an agent's.
@@ -275,13 +296,19 @@ function attemptReport(
   iteration: IterationRecord,
   startMs: number,
   {
+    run,
     gatesMs = 0,
     program,
-  }: { readonly gatesMs?: number | undefined; readonly program?: string | undefined } = {},
+  }: {
+    readonly run?: number | undefined
+    readonly gatesMs?: number | undefined
+    readonly program?: string | undefined
+  } = {},
 ): AttemptReport {
   const from = Math.max(0, epochMs(iteration.started) - startMs)
   return {
     n: iteration.n,
+    ...(run !== undefined && { run }),
     attempt: iteration.attempt,
     agent: iteration.agent,
     ...(iteration.agent === 'command' && program !== undefined && { agent_program: program }),
@@ -307,7 +334,8 @@ function attemptReport(
 export function wordOnly(
   attempts: readonly Readonly<Pick<IterationRecord, 'story_id' | 'verdict' | 'unchanged'>>[],
 ): readonly string[] {
-  const kept = attempts.filter(({ verdict }) => keepsWork[verdict])
+  // What was refused is not what counts, whoever made it.
+  const kept = attempts.filter(({ verdict }) => keepsWork[verdict] && verdict !== 'refused')
   const changed = new Set(kept.filter(({ unchanged }) => unchanged !== true).map(({ story_id: id }) => id))
   return [...new Set(kept.map(({ story_id: id }) => id))].filter((id) => !changed.has(id))
 }

@@ -32,6 +32,12 @@ export function hasMerge(stories: readonly { readonly id: string }[]): boolean {
   return stories.some(({ id }) => id === mergeStory)
 }
 
+/** Those of the change itself, by which it is counted; of a merge that is all there is, that one. */
+export function ownStories<T extends { readonly id: string }>(stories: readonly T[]): readonly T[] {
+  const own = stories.filter(({ id }) => id !== mergeStory)
+  return own.length === 0 ? stories : own
+}
+
 export interface Story {
   readonly id: string
   readonly title: string

@@ -446,6 +446,8 @@ interface Whereabouts {
   readonly worktree?: string
   readonly home?: string
   readonly cleaned_at?: string
+  /** Of a merge of the queue's: attempts of the runs that it goes on with. */
+  readonly attempts_before?: number
   /** The one commit of a squash, while the branch has it, and that branch; empty when HEAD is detached. */
   readonly squashed?: string
   readonly squashed_on?: string

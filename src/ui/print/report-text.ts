@@ -10,6 +10,7 @@ import type { Entry } from './layout.ts'
 import {
   aboutOf,
   agentOf,
+  attemptName,
   byMany,
   countsOf,
   costWord,
@@ -61,7 +62,7 @@ export function reportText(report: RunReport, columns: number, paint: Paint): st
             ...lines({
               indent: 4,
               sign: mark(verdictMeaning(attempt.verdict), paint),
-              text: `#${String(attempt.n)} ${verdictName(attempt.verdict)}${byWhom(attempt)}`,
+              text: `${attemptName(attempt)} ${verdictName(attempt.verdict)}${byWhom(attempt)}`,
               right: right(attempt),
             }),
             ...(attempt.reason === ''
@@ -93,7 +94,7 @@ function stateWords(story: StoryReport): string {
 function onlyNumber({ status, attempts, by_hand: hand }: StoryReport): string {
   const [first, second] = attempts
   return status === 'done' && hand === undefined && first?.kept === true && second === undefined
-    ? `   #${String(first.n)}`
+    ? `   ${attemptName(first)}`
     : ''
 }
 

@@ -2,6 +2,7 @@
 import { firstNames } from '../../core/first-names.ts'
 import { keepsWork, tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryByHand, StoryReport } from '../../core/report.ts'
+import { mergeStory } from '../../core/story.ts'
 import type { Verdict } from '../../core/event.ts'
 import {
   agentName,
@@ -122,10 +123,12 @@ function guessWords(stories: RunReport['stories'], all: number): string {
 /** "3 of 3 stories, 5 of 5 tasks, 4 attempts, 14.0k tokens, $0.49, 9.3 s". */
 export function countsOf(report: RunReport): string {
   const { totals, stories } = report
+  const merge = stories.find(({ story_id: id }) => id === mergeStory)
   const sum = (count: (story: StoryReport) => number): number =>
     stories.reduce((all, story) => all + count(story), 0)
   return [
     `${String(report.stories_done)} of ${plural(report.stories_total, 'story', 'stories')}`,
+    ...(merge === undefined ? [] : [`merge of both sides: ${merge.status || 'open'}`]),
     `${String(sum((story) => story.tasks_done))} of ${plural(
       sum((story) => story.tasks_total),
       'task',
@@ -174,7 +177,7 @@ export function whenOf({ started, ended, wall_ms: wall }: RunReport): readonly F
 export function inOrder(report: RunReport): readonly (readonly [StoryReport, AttemptReport])[] {
   return report.stories
     .flatMap((story) => story.attempts.map((attempt) => [story, attempt] as const))
-    .sort(([, a], [, b]) => a.n - b.n)
+    .sort(([, a], [, b]) => (a.run ?? Infinity) - (b.run ?? Infinity) || a.n - b.n)
 }
 
 /** Plain words, some of them an agent's: whoever prints a cell makes it harmless. */
@@ -216,7 +219,7 @@ export function iterationsTable(report: RunReport): Table {
   return withoutUnknown({
     heads: ['#', 'Story', ...(isMixed ? ['Agent'] : []), 'Result', 'Tokens', 'Cost', 'Time', 'Reason'],
     rows: inOrder(report).map(([story, attempt]) => [
-      number(attempt.n),
+      attempt.run === undefined ? number(attempt.n) : words(attemptName(attempt)),
       words(story.story_id),
       ...(isMixed ? [words(agentOf(attempt))] : []),
       { text: verdictName(attempt.verdict), kind: verdictKind(attempt.verdict) },
@@ -234,6 +237,11 @@ function withoutUnknown({ heads, rows }: Table): Table {
     (heads[at] !== 'Tokens' && heads[at] !== 'Cost') ||
     rows.some((cells) => !['?', '-'].includes(cells[at]?.text ?? ''))
   return { heads: heads.filter(isShown), rows: rows.map((cells) => cells.filter(isShown)) }
+}
+
+/** Each run has numbers of its own, and `ralph diff` takes that of the run, too. */
+export function attemptName({ n, run }: Pick<AttemptReport, 'n' | 'run'>): string {
+  return run === undefined ? `#${String(n)}` : `#${String(n)} of run ${String(run)}`
 }
 
 export function agentOf({ agent, agent_program: program }: AttemptReport): string {

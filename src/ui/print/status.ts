@@ -50,7 +50,7 @@ function oneStatus(report: StatusReport, { paint, nowMs, columns }: StatusView):
     ...nowFacts(report, nowMs),
     [
       'attempts',
-      `${String(report.current_iteration)}${report.alive ? `, at most ${String(report.max_iterations)}` : ''}`,
+      `${String(report.current_iteration)}${beforeWords(report)}${report.alive ? `, at most ${String(report.max_iterations)}` : ''}`,
     ],
     ...timeFacts(report, nowMs),
     ['tokens', usedWord(report).replace('?', 'unknown') + costPart(report)],
@@ -100,6 +100,11 @@ function storyCount(report: StatusReport): string {
   const merge = report.stories.find(({ id }) => id === mergeStory)
   const own = total === 0 && merge !== undefined ? [] : [`${String(done)}/${String(total)} done`]
   return [...own, ...(merge === undefined ? [] : [`merge of both sides: ${merge.status}`])].join(', ')
+}
+
+function beforeWords({ where }: StatusReport): string {
+  const before = where?.attempts_before ?? 0
+  return before === 0 ? '' : `, and ${String(before)} before the merge`
 }
 
 /** Where the checkout, or the tree that the work is in, has other boxes than the run left. */
@@ -227,7 +232,9 @@ function lastFacts(report: StatusReport): readonly Fact[] {
   if (report.died_at !== undefined) return facts
   if (isHeld(report)) return parkedRows(report.parked)
   const isStopped = last?.verdict === 'interrupted' && ['signal', 'killed'].includes(report.stop_reason ?? '')
-  if (last !== undefined && last.reason !== '' && !isStopped)
+  // What failed before it was done, or merged by hand, is history.
+  const isOver = report.status === 'done'
+  if (last !== undefined && last.reason !== '' && !isStopped && !isOver)
     facts.push(['last try', excerpt(last.reason, 100)])
   const stop = stopOf(report)
   if (report.status !== 'done' && stop !== undefined) facts.push([...stop])
