@@ -340,7 +340,7 @@ export type Totals = {
 export type LoopSettings = {
   /** re-runs of a story after its first attempt; 0 = one attempt */
   readonly max_retries?: number | undefined
-  /** stop after this many runs of the agent */
+  /** stop after this many runs of the agent, those before a resume counted */
   readonly max_iterations?: number | undefined
   /** who decides that it is done: the boxes of tasks.md, or you */
   readonly done?: 'tasks' | 'manual' | undefined
