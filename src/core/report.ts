@@ -225,6 +225,8 @@ export function runReport(history: RunHistory): RunReport {
     stories: knownStories(stories, iterations).map((story) => {
       const own = byStory.get(story.id) ?? []
       const hands = works.map((work) => handOf(work, story.id))
+      const byHand = hands.findLast((hand) => hand.byHand !== undefined)?.byHand
+      const adopted = hands.flatMap((hand) => hand.adopted)
       const files = works.flatMap((work) => work.files?.get(story.id) ?? [])
       const deleted = new Set([
         ...works.flatMap((work) => work.deleted?.get(story.id) ?? []),
@@ -244,13 +246,12 @@ export function runReport(history: RunHistory): RunReport {
           files: [...new Set([...files, ...hands.flatMap((hand) => hand.files)])].toSorted(),
         }),
         ...(deleted.size > 0 && { deleted: [...deleted].toSorted() }),
-        ...hands.reduce<StoryHand>((all, { told }) => ({ ...all, ...told }), {}),
+        ...(byHand !== undefined && { by_hand: byHand }),
+        ...(adopted.length > 0 && { adopted: [...new Set(adopted)].toSorted() }),
       }
     }),
   }
 }
-
-type StoryHand = Pick<StoryReport, 'by_hand' | 'adopted'>
 
 /** What people did of a story and before its attempts. Of several that were ticked at once the first has the files. */
 function handOf({ by_hand: all = [], files: saved, iterations }: RunWork, id: string) {
@@ -267,11 +268,11 @@ function handOf({ by_hand: all = [], files: saved, iterations }: RunWork, id: st
   return {
     files: mine.flatMap(({ files }) => files),
     deleted: mine.flatMap(({ deleted = [] }) => deleted).filter((file) => !saved?.get(id)?.includes(file)),
-    told: {
-      ...(last?.checked !== undefined &&
-        isStill && { by_hand: { ...last.checked, ...(others.length > 0 && { with: others }) } }),
-      ...(adopted.length > 0 && { adopted: [...new Set(adopted)].toSorted() }),
-    },
+    byHand:
+      last?.checked === undefined || !isStill
+        ? undefined
+        : { ...last.checked, ...(others.length > 0 && { with: others }) },
+    adopted,
   }
 }
 
