@@ -40,7 +40,7 @@ import { cagingOf, firstUncaged } from './cage.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { agree, refuseUnagreed } from './config-trust.ts'
 import { openRun, refuseRunning } from './open-run.ts'
-import { landedHere, landedWords } from './whereabouts.ts'
+import { isParkedHere, landedHere, landedWords } from './whereabouts.ts'
 import type { OpenRun } from './open-run.ts'
 import { isFinishedAway, modeOf, refuseLeftover, resumedFolder, runToResume } from './mode.ts'
 import { notifications } from './notify.ts'
@@ -319,6 +319,7 @@ async function runHeld(
         ...(mode === 'resume' && { spent: spentBy(stream.state, run.recall('gate.ended')) }),
         ...(undone.length > 0 && { undone }),
         ...(byHand.length > 0 && { by_hand: [...byHand] }),
+        ...((await isParkedHere(home, change.name)) && { parked: true as const }),
       },
       earlier: anew.slice(0, 1),
       repaired: named,

@@ -15,7 +15,7 @@ import { isDoneAtHome } from './plan-now.ts'
 import { changeFolder } from './plan.ts'
 import { hasDied, isDead, isRunning, knownRuns, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { landedHere, landedWords } from './whereabouts.ts'
+import { landedHere, landedWords, parkedHere } from './whereabouts.ts'
 
 export type Mode = 'start' | 'fresh' | 'resume'
 
@@ -114,6 +114,12 @@ export async function modeOf(
   if (landed !== undefined)
     throw new RalphError('unfinished_run', `${change} ${landedWords(landed)}.`, {
       hint: `Is there more to do? ${landed.is_pulled ? '' : 'First: ralph queue pull\n'}Start over (the earlier run is archived): ralph loop ${change} --fresh`,
+    })
+  // What the queue waits for comes first: the run alone would not land it.
+  const parked = isDead(run) ? undefined : await parkedHere(site, run)
+  if (parked !== undefined)
+    throw new RalphError('unfinished_run', `${change} is parked in the merge queue: ${parked.why}.`, {
+      hint: `Nothing was touched. ${parked.hint}`,
     })
   const what =
     state.status === 'done'

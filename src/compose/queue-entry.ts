@@ -6,7 +6,7 @@ import type { Git } from '../adapters/git/git.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { shellWord } from '../core/shell-word.ts'
 import { RalphError } from '../core/error.ts'
-import { bothChanged, byHand, parked } from '../core/queue-due.ts'
+import { bothChanged, byHand, parked, parkedSince } from '../core/queue-due.ts'
 import { replayQueue } from '../core/queue.ts'
 import type { Entry } from '../core/queue.ts'
 import type { ParkedWork } from '../core/report.ts'
@@ -36,6 +36,11 @@ export function parkKilled({ git, identity }: Site, change: string): void {
     )
 }
 
+/** Whoever goes on with it by hand should know how it lands. */
+export function isParked(gitCommonDir: string, change: string): boolean {
+  return entryNow(gitCommonDir, change)?.state === 'parked'
+}
+
 /** What an agent is to put together now, from the repository's root. */
 export function pathsInConflict(gitCommonDir: string, change: string): readonly string[] {
   return entryNow(gitCommonDir, change)?.conflict?.paths ?? []
@@ -49,15 +54,20 @@ export function isUnmerged(gitCommonDir: string, change: string): boolean {
 
 /** Why the queue does not land it: what its run says of itself is not the whole truth then. */
 export async function parkedWork(git: Git, run: KnownRun): Promise<ParkedWork | undefined> {
-  const { choice, status } = run.state
+  const { choice, status, outcome } = run.state
   if (isRunning(run) || choice === 'cleanup') return undefined
-  const { state, why, hint, unresolved } = entryNow(git.gitCommonDir, run.change) ?? {}
-  if (state === 'parked')
-    return {
-      why: why ?? '',
-      hint: hint ?? '',
-      ...(unresolved === undefined && status !== 'done' && { byLoop: true }),
-    }
+  const entry = entryNow(git.gitCommonDir, run.change)
+  const { state, unresolved } = entry ?? {}
+  if (entry !== undefined && state === 'parked') {
+    const { why, hint } =
+      parkedSince(entry, {
+        loop: 'ended',
+        ...(run.state.phase !== 'idle' && { run: run.state.runId }),
+        exitCode: status === 'done' ? 0 : (outcome?.exitCode ?? 1),
+        ...(outcome !== undefined && { reason: outcome.reason }),
+      }) ?? entry
+    return { why, hint, ...(unresolved === undefined && status !== 'done' && { byLoop: true }) }
+  }
   if (unresolved === undefined) return undefined
   const what = bothChanged(unresolved.paths)
   if (state !== 'removed') return { why: what, hint: 'To go on: ralph up' }

@@ -248,7 +248,7 @@ export async function dryUp(site: Site, request: UpWish): Promise<UpPlan> {
 
 /** What becomes of one at once; of one that waits or stays as it is: why. */
 function doesFirst(
-  { change, state, why }: Entry,
+  { change, state, why, unresolved }: Entry,
   steps: readonly QueueStep[],
 ): Pick<UpPlan['changes'][number], 'does' | 'why'> {
   const step = steps.find((each) =>
@@ -263,7 +263,9 @@ function doesFirst(
   if (state === 'resolving') return { does: 'resolve', why: '' }
   if (event?.type === 'loop.spawned' || (state === 'running' && event === undefined))
     return { does: 'adopt', why: '' }
-  return state === 'waiting' && event === undefined ? { does: 'wait', why } : { does: 'land', why: '' }
+  if (state === 'waiting' && event === undefined) return { does: 'wait', why }
+  // Nobody has looked yet at what was made of both sides.
+  return { does: unresolved === undefined ? 'land' : 'judge', why: '' }
 }
 
 export function alreadyRunning(site: Site): RalphError {

@@ -156,6 +156,11 @@ export async function parkedHere(site: Site, run: KnownRun): Promise<ParkedWork 
   return hasQueue(site.git) ? await (await import('./queue-entry.ts')).parkedWork(site.git, run) : undefined
 }
 
+/** Whether the queue leaves it to a person, whatever comes of a loop now. */
+export async function isParkedHere({ git }: Site, change: string): Promise<boolean> {
+  return hasQueue(git) && (await import('./queue-entry.ts')).isParked(git.gitCommonDir, change)
+}
+
 /** A conflict that the queue has found is brought by the queue, or not at all. */
 export async function refuseConflictHere(site: Site, run: KnownRun): Promise<void> {
   if (hasQueue(site.git)) await (await import('./queue-entry.ts')).refuseUnlanded(site.git, run)

@@ -264,6 +264,8 @@ export const publicBodies = [
       .optional(),
     /** Stories that a person has ticked since the run before, which was not done: the gates judge them first. */
     by_hand: z.array(z.string()).optional(),
+    /** The merge queue has parked it, and does not run it: what comes of it lands when somebody says so. */
+    parked: z.literal(true).optional(),
     /** What the repair of a dead loop undid just before, and may be the user's: told then, and once more at the end. */
     undone: z.array(z.string()).optional(),
   }),

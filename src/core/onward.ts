@@ -4,6 +4,7 @@ import type { IterationRecord, Settings } from './event.ts'
 import { isOvertime } from './gate-failure.ts'
 import type { StartedState, StopReason } from './state.ts'
 import { totalCostUsd } from './state.ts'
+import { hasMerge } from './story.ts'
 
 export interface Onward {
   readonly label: 'continue' | 'try again'
@@ -19,6 +20,8 @@ interface Ended {
   readonly settings: Settings | undefined
   /** The last attempt. */
   readonly last: Pick<IterationRecord, 'verdict' | 'reason'> | undefined
+  /** Asked for by the merge queue, which alone knows whether an agent may try again. */
+  readonly isMerge: boolean
   /** The gate that failed it fails without its work, too. */
   readonly isGateRed: boolean
   /** Of the whole run. */
@@ -39,6 +42,8 @@ export function onward(ended: Ended): Onward {
     why,
   })
   const again = (flag: string, why: string): Onward => ({ ...goOn(flag, why), label: 'try again' })
+  if (ended.isMerge)
+    return { ...goOn('', 'see how both sides come together'), command: `ralph status ${ended.change}` }
   switch (stopReason) {
     case 'iterations':
       return goOn(`--max-iterations ${attempts * 2}`, 'with more attempts, counted from the first')
@@ -81,6 +86,7 @@ export function onwardFrom(state: StartedState, stopReason: StopReason, reason: 
     reason,
     settings: state.settings,
     last,
+    isMerge: hasMerge(state.stories),
     isGateRed: last?.verdict === 'gate_failed' && isRed(state.baselines[state.failure?.gate?.gate ?? '']),
     attempts: state.iterations.length,
     isUnpriced: totalCostUsd(state) === undefined,

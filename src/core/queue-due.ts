@@ -106,7 +106,20 @@ function loopSteps(entry: Entry, { loops }: QueueFacts): readonly QueueStep[] {
     return [{ do: 'spawn', change, how: facts.loop === 'dead' ? 'resume' : 'loop', ...place }]
   const why = isDead ? `its loop was killed ${entry.spawns} times` : endWords(facts)
   const event = parked(change, forOf(facts.exitCode), why, wayOut(change, facts.exitCode))
-  return [{ do: 'tell', event: { ...event, cost_usd: facts.costUsd } }]
+  const ofRun = facts.run === undefined ? {} : { run: facts.run }
+  return [{ do: 'tell', event: { ...event, cost_usd: facts.costUsd, ...ofRun } }]
+}
+
+/** Parked for a run that somebody has gone on with since: how that one ended. Undefined where nobody has. */
+export function parkedSince(
+  { change, parkedRun, unresolved }: Entry,
+  facts: Pick<LoopFacts, 'loop' | 'run' | 'exitCode' | 'reason'>,
+): Pick<Entry, 'why' | 'hint'> | undefined {
+  if (parkedRun === undefined || parkedRun === facts.run || unresolved !== undefined) return undefined
+  if (facts.loop !== 'ended') return undefined
+  return facts.exitCode === 0
+    ? { why: 'its loop is done now', hint: `To land it: ralph land ${change}` }
+    : { why: endWords(facts), hint: wayOut(change, facts.exitCode) }
 }
 
 /** The queue was killed before it could start the loop that it had written down: what is there is the run before that. */
@@ -137,7 +150,10 @@ function isStop(exitCode: number): boolean {
   return Object.values<number>(signalExits).includes(exitCode)
 }
 
-function endWords({ exitCode = 0, reason = 'its loop failed' }: LoopFacts): string {
+function endWords({
+  exitCode = 0,
+  reason = 'its loop failed',
+}: Pick<LoopFacts, 'exitCode' | 'reason'>): string {
   if (exitCode === killedExit) return 'its loop was killed'
   return isStop(exitCode) ? 'its loop was stopped' : afterColon(reason.replace(/\.$/, ''))
 }
@@ -434,7 +450,8 @@ export function seenEntry(
   after: string,
 ): Pick<Entry, 'state' | 'why' | 'hint'> {
   const { state, why, hint } = entry
-  if (isAlive || ['landed', 'parked', 'removed'].includes(state)) return { state, why, hint }
+  if (state === 'parked') return { state, why, hint, ...parkedSince(entry, facts) }
+  if (isAlive || ['landed', 'removed'].includes(state)) return { state, why, hint }
   if (state === 'running' || (state === 'resolving' && entry.conflict?.isBegun === true)) {
     if (facts.loop === 'running') return { state, why: 'continues; ralph up lands it', hint: '' }
     if (facts.loop === 'dead') return { state: 'waiting', why: 'its loop was killed', hint: '' }

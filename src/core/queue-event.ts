@@ -56,6 +56,8 @@ const bodies = () =>
       hint: z.string(),
       /** Of its loop, where that has ended. */
       cost_usd: z.number().nonnegative().optional(),
+      /** Its run then: another one since has its own end. */
+      run: z.string().optional(),
     }),
     z.object({
       type: z.literal('loop.spawned'),

@@ -48,6 +48,8 @@ export interface Entry {
   readonly why: string
   readonly hint: string
   readonly parkedFor?: (typeof parkedFor)[number]
+  /** The run that it was parked for. */
+  readonly parkedRun?: string
   /** How often its loop was started. */
   readonly spawns: number
   /** The run that was there before its loop was started last. */
@@ -299,7 +301,16 @@ function blankEntry(name: string, target: string, place: number): Entry {
 function changed(entry: Entry, event: OfEntry, { entries, target, gates }: QueueState): Entry {
   // What was under way when it was taken out brings it back only by having landed.
   if (entry.state === 'removed' && event.type !== 'landed') return entry
-  const { candidate, conflict, parkedFor: _, isTakenBack: __, isLeft: ___, over: ____, ...plain } = entry
+  const {
+    candidate,
+    conflict,
+    parkedFor: _,
+    parkedRun: _____,
+    isTakenBack: __,
+    isLeft: ___,
+    over: ____,
+    ...plain
+  } = entry
   const quiet = { ...plain, why: '', hint: '' }
   switch (event.type) {
     case 'entry.removed':
@@ -329,6 +340,7 @@ function changed(entry: Entry, event: OfEntry, { entries, target, gates }: Queue
         costUsd: costAfter(entry, event.cost_usd),
         state: 'parked',
         parkedFor: event.for,
+        ...(event.run !== undefined && { parkedRun: event.run }),
         why: event.why,
         hint: event.hint,
         reservedUsd: 0,

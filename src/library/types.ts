@@ -61,6 +61,7 @@ export type LoopEvent = {
     readonly duration_ms: number
   } | undefined
   readonly by_hand?: readonly string[] | undefined
+  readonly parked?: true | undefined
   readonly undone?: readonly string[] | undefined
 } | {
   readonly type: 'story.started'

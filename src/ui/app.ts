@@ -237,7 +237,7 @@ export interface UpPlan {
   readonly changes: readonly {
     readonly change: string
     /** At first: its loop begins, goes on, is taken over; it lands, a conflict of it is resolved, it waits, it is left as it is. */
-    readonly does: 'run' | 'resume' | 'adopt' | 'land' | 'resolve' | 'wait' | 'leave'
+    readonly does: 'run' | 'resume' | 'adopt' | 'land' | 'judge' | 'resolve' | 'wait' | 'leave'
     readonly why: string
     readonly after: readonly string[]
     readonly target: string

@@ -9,6 +9,7 @@ const ended = {
   change: 'demo',
   reason: '',
   settings: { ...settings, done_criteria: 'tasks', checkpoint: 'branch', on_complete: 'keep' },
+  isMerge: false,
   isGateRed: false,
   attempts: 3,
   isUnpriced: false,

@@ -244,7 +244,9 @@ function lastFacts(report: StatusReport): readonly Fact[] {
 
 export function parkedRows({ why, hint }: ParkedWork): readonly Fact[] {
   const [how = '', ...steps] = hint.split('\n').map(clean)
-  const [, what = how, command] = /^([^:]+): (ralph [^;:]+)$/.exec(how) ?? []
+  const [, said = how, command] = /^([^:]+): (ralph [^;:]+)$/.exec(how) ?? []
+  // What it was for stands there already, or is what was typed.
+  const what = said.split('; ').at(-1) ?? said
   return [
     ['parked', oneLine(why)],
     ...(command === undefined

@@ -48,13 +48,20 @@ function stepsOf(ending: Ending): readonly Step[] {
         ? `ralph diff --all ${change}`
         : 'git status'
   const undone = undoneSteps(complete, board)
+  const landing: readonly Step[] =
+    started?.parked === true ? [['land it', `ralph land ${change}`, 'it is parked in the merge queue']] : []
   if (isHere) return [['look', look, 'what was done'], ...undone, ...archives]
   const original = branchName(started.original_branch)
   const branch = oneLine(started.branch)
   return [
     ['look', `ralph diff --all ${change}`, 'all that was done'],
     ...undone,
-    ['take it', `ralph finish ${change} --cleanup`, `uncommitted on ${original}`],
+    ...landing,
+    [
+      landing.length === 0 ? 'take it' : 'or',
+      `ralph finish ${change} --cleanup`,
+      `uncommitted on ${original}`,
+    ],
     ['or', `ralph finish ${change} --squash`, `one commit on ${original}`],
     ...(finished?.remote === undefined
       ? []
@@ -98,8 +105,10 @@ function lookSteps(
 /** Their reason is not the agent's own: its output says more. */
 const speechless: ReadonlySet<string> = new Set(['crash', 'none', 'timeout', 'idle'])
 
-function takeSteps({ complete, board: { started }, finished, begun }: Ending): readonly Step[] {
-  if (!begun) return []
+function takeSteps({ complete, board, finished, begun }: Ending): readonly Step[] {
+  const { started } = board
+  // Both sides of a conflict are the queue's until one merge of them is accepted: a finish would be refused.
+  if (!begun || hasMerge(board.stories)) return []
   if (started === undefined || started.branch === started.original_branch || isCleanedUp(complete, finished))
     return []
   const original = branchName(started.original_branch)
@@ -124,6 +133,7 @@ function goOn(complete: Complete, change: string, board: Board): readonly Step[]
     reason,
     settings: started?.settings,
     last,
+    isMerge: hasMerge(stories),
     isGateRed: redGate(board) !== undefined,
     attempts: totals.iterations,
     isUnpriced: totals.tokens > 0 && totals.cost_usd === undefined,

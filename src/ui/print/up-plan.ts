@@ -14,6 +14,7 @@ const words: Readonly<Record<UpPlan['changes'][number]['does'], string>> = {
   resume: 'is resumed',
   adopt: 'runs already',
   land: 'lands: its loop is done',
+  judge: 'lands if both sides of its conflict are merged, without markers',
   resolve: 'an agent merges its conflict',
   wait: 'waits',
   leave: 'is left as it is',

@@ -158,7 +158,9 @@ export function doingLine(screen: LoopScreen, world: World, forecast: Line): Lin
   const retries =
     current === undefined || current.attempt === 1
       ? ''
-      : `, retry ${String(current.attempt - 1)} of ${String(current.attempts - 1)}`
+      : settings?.done_criteria === 'manual'
+        ? `, attempt ${String(current.attempt)}`
+        : `, retry ${String(current.attempt - 1)} of ${String(current.attempts - 1)}`
   const gates = settings?.gates ?? []
   const parts = [
     {
