@@ -112,7 +112,14 @@ async function statusOf(
     branch?: string
   } & Pick<
     Listed,
-    'stop_reason' | 'waiting_for' | 'died_at' | 'orphan_pids' | 'landed' | 'parked' | 'warnings'
+    | 'stop_reason'
+    | 'waiting_for'
+    | 'pause_requested'
+    | 'died_at'
+    | 'orphan_pids'
+    | 'landed'
+    | 'parked'
+    | 'warnings'
   >
 > {
   try {
@@ -131,12 +138,15 @@ async function statusOf(
     // Who has ticked the box has still to resume it.
     const isYours = stopReason === 'human' && run.state.choice !== 'cleanup'
     const warnings = doubtsOf(run.state)
-    const { waiting_for: waitingFor } = isRunning(run) ? waitingFields(run.state) : {}
+    const { waiting_for: waitingFor, pause_requested: isPaused } = isRunning(run)
+      ? waitingFields(run.state)
+      : {}
     return {
       status: isDead(run) ? 'stopped' : seen,
       unknown: '',
       ...(stopReason !== undefined && { stop_reason: stopReason }),
       ...(waitingFor !== undefined && { waiting_for: waitingFor }),
+      ...(isPaused && { pause_requested: isPaused }),
       ...(hasDied(run) && (await (await import('./reports.ts')).deathIn(site, run))),
       // Brought to the user's branch, or gone: then only the boxes there count.
       ...(seen !== '' && (branch !== undefined || isRunning(run) || isYours) && { done }),

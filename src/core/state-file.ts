@@ -40,7 +40,7 @@ export const stateFileSchema = z.looseObject({
   died: z.literal(true).optional(),
   waiting_for: z.enum(['limit', 'overloaded', 'offline', 'human', 'pause']).optional(),
   waiting_until: z.string().optional(),
-  /** `ralph pause` was typed, and an iteration is still running: it is the last before the pause. */
+  /** `ralph pause` was typed: the iteration that runs, or the wait for a limit, is the last before the pause. */
   pause_requested: z.literal(true).optional(),
   /** What a human has said to the running loop, for the next prompt. */
   for_next_prompt: z.array(z.string()).optional(),

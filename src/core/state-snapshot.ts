@@ -61,10 +61,13 @@ export function waitingFields(
   state: LoopState,
 ): Pick<StateFile, 'waiting_for' | 'waiting_until' | 'pause_requested'> {
   if (state.phase === 'confirming' || state.phase === 'choosing') return { waiting_for: 'human' }
-  const asked = state.pause && state.current !== undefined ? { pause_requested: true as const } : {}
+  const waitsFor = state.phase === 'waiting' ? state.waiting.for : undefined
+  const isAhead = state.current !== undefined || (waitsFor !== undefined && waitsFor !== 'pause')
+  const asked = state.pause && isAhead ? { pause_requested: true as const } : {}
   if (state.phase !== 'waiting') return asked
   const { for: what, until = '' } = state.waiting
   return {
+    ...asked,
     waiting_for: what,
     ...(until !== '' && { waiting_until: until }),
   }

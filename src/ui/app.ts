@@ -376,6 +376,7 @@ export interface ChangeList {
     readonly parked?: ParkedWork
     /** Of a loop that is running. */
     readonly waiting_for?: NonNullable<StateFile['waiting_for']>
+    readonly pause_requested?: true
     /** As `status` has them. */
     readonly died_at?: string
     readonly orphan_pids?: readonly number[]

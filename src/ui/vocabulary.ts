@@ -101,12 +101,21 @@ export function humanWord(paint: Paint): string {
 
 /** Of a change now: whether its loop waits or has died, or the queue has parked it, comes first, else see `changeState`. */
 export function stateNow(
-  { status, stop_reason: why, waiting_for: waitsFor, died_at: died, parked, warnings }: LoopNow,
+  {
+    status,
+    stop_reason: why,
+    waiting_for: waitsFor,
+    pause_requested: paused,
+    died_at: died,
+    parked,
+    warnings,
+  }: LoopNow,
   plan: PlanCounts,
 ): readonly [word: string, meaning: Meaning] {
   if (died !== undefined && status !== 'done') return ['died', 'failed']
   if (parked !== undefined) return ['parked', 'human']
-  if (waitsFor !== undefined) return waitStates[waitsFor]
+  // Over a limit the pause stays.
+  if (waitsFor !== undefined) return waitStates[paused === true ? 'pause' : waitsFor]
   const state = changeState(status, why, plan)
   return state === statuses.done ? doneState(warnings) : state
 }
@@ -125,6 +134,7 @@ interface LoopNow {
   /** Why its last loop ended, as the state file has it. */
   readonly stop_reason?: string | undefined
   readonly waiting_for?: keyof typeof waitStates | undefined
+  readonly pause_requested?: true | undefined
   readonly died_at?: string | undefined
   readonly parked?: object | undefined
   /** What makes its "done" worth less. */

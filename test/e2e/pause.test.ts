@@ -96,6 +96,24 @@ describe('pause', () => {
     expect((await other.loop.ended).code).toBe(0)
   })
 
+  test('B10: a pause while the loop waits for a limit is said by status, why and list, with the command that ends it', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const agent = "cat > /dev/null; echo 'usage limit reached, try again in 3 hours' >&2; exit 1"
+    const loop = start(at, ['loop', 'demo', '--agent-command', agent, '--json'])
+    await loop.seen((out) => out.includes('"for":"limit"'))
+    await ralph(at, ['pause', 'demo'])
+    await until(async () => (await status(at))['pause_requested'] === true)
+    const look = async (...args: string[]): Promise<string> => (await ralph(at, args)).stdout
+    for (const shown of [await look('status', 'demo'), await look('why', 'demo')]) {
+      expect(shown).toMatch(/^demo {2}‖ paused/)
+      expect(shown).toContain('paused, too: no attempt begins until it is resumed')
+      expect(shown).toMatch(/next +ralph resume demo +continue\n/)
+    }
+    expect(await look('list')).toMatch(/^demo .*‖ paused[^]*demo: paused; continue with: ralph resume demo/m)
+    expect((await ralph(at, ['stop', 'demo'])).code).toBe(0)
+    await loop.ended
+  })
+
   test('F45: killed while paused: told as stopped, and a resume runs on to the end', async () => {
     const { at, loop } = await pausedLoop()
     process.kill(loop.pid, 'SIGKILL')

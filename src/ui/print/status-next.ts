@@ -16,7 +16,8 @@ export function nextSteps(report: StatusReport): readonly Step[] {
   const resume = `ralph resume ${change}`
   if (report.alive && report.waiting_for === 'human')
     return [['next', 'answer the question on its terminal', '']]
-  if (report.alive && report.waiting_for === 'pause')
+  const isPaused = report.waiting_for !== undefined && report.pause_requested === true
+  if (report.alive && (isPaused || report.waiting_for === 'pause'))
     return [
       ['next', resume, 'continue'],
       ['or', `ralph stop ${change}`, 'end it'],

@@ -213,9 +213,13 @@ function nowFacts(report: StatusReport, nowMs: number): readonly (readonly [stri
     const until = report.waiting_until === undefined ? '' : `, until ${clockTime(report.waiting_until)}`
     facts.push(['waits for', `${waits[report.waiting_for]}${until}`])
   }
-  if (report.pause_requested === true) facts.push(['pause', 'after this attempt'])
+  if (report.pause_requested === true)
+    facts.push(['pause', report.waiting_for === undefined ? 'after this attempt' : pausedWords])
   return facts
 }
+
+/** Of a loop that waits for something else, too. */
+export const pausedWords = 'it is paused, too: no attempt begins until it is resumed'
 
 export const waits: Record<NonNullable<StatusReport['waiting_for']>, string> = {
   limit: "the provider's limit to reset",

@@ -12,6 +12,7 @@ import { stepLines, type Step } from './step-lines.ts'
 import {
   headWord,
   isAside,
+  pausedWords,
   parkedRows,
   refusedRows,
   stopOf,
@@ -113,8 +114,9 @@ function isSame(failures: readonly IterationRecord[]): boolean {
 }
 
 /** Between two attempts. */
-function aliveWords({ waiting_for: cause }: StatusReport): string {
-  return cause === undefined ? 'it is running, between two attempts' : `it waits for ${waits[cause]}`
+function aliveWords({ waiting_for: cause, pause_requested: isPaused }: StatusReport): string {
+  if (cause === undefined) return 'it is running, between two attempts'
+  return `it waits for ${waits[cause]}${isPaused === true ? `; ${pausedWords}` : ''}`
 }
 
 function stopped(report: StatusReport): string {
