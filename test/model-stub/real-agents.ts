@@ -1,6 +1,6 @@
 // The real CLIs of .cache/agents, pointed at the scripted model server: isolated, with a dummy key, telemetry off.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
@@ -47,14 +47,19 @@ export function realAgent(name: RealAgent): { readonly bin: string; readonly mis
   return { bin: name === 'gemini' ? quickGemini(bin) : bin, missing: '' }
 }
 
-/** It would compile a parser of shell lines for a long life: 1.2 of the 2.7 seconds that a start takes. */
+/**
+ * It would compile a parser of shell lines for a long life: 1.2 of the 2.7 seconds that a start takes. To compile itself anew, and to
+ * collect garbage often, is a tenth of the rest.
+ */
 function quickGemini(bin: string): string {
   // So called, a sandbox shows what lies beside it, wherever the clone is.
   const folder = join(bin, '..', '..', 'bin')
   const file = join(folder, 'gemini')
-  if (existsSync(file)) return folder
+  const flags = '--liftoff-only --no-opt --no-sparkplug --min-semi-space-size=16'
+  const script = `#!/bin/sh\nexec '${process.execPath}' ${flags} '${join(bin, 'gemini')}' "$@"\n`
+  // One of another clone, or of before, may be kept there.
+  if (existsSync(file) && readFileSync(file, 'utf8') === script) return folder
   mkdirSync(folder, { recursive: true })
-  const script = `#!/bin/sh\nexec '${process.execPath}' --liftoff-only '${join(bin, 'gemini')}' "$@"\n`
   // Whole for who looks at the same time.
   writeFileSync(`${file}.${process.pid}`, script, { mode: 0o755 })
   renameSync(`${file}.${process.pid}`, file)
@@ -85,6 +90,9 @@ function stillOpencode(home: string): { readonly models: string } {
   return { models }
 }
 
+/** Bun would compile for a long life, and collect garbage: a third of OpenCode's time, a sixth of a test with Claude Code. */
+const shortLived = { BUN_JSC_useDFGJIT: '0', BUN_JSC_useGC: '0' }
+
 /** Environment and arguments that make the CLI talk to the server and to nobody else. */
 export function pointedAt(name: RealAgent, url: string, home: string): Pointed {
   switch (name) {
@@ -97,6 +105,7 @@ export function pointedAt(name: RealAgent, url: string, home: string): Pointed {
           DISABLE_TELEMETRY: '1',
           DISABLE_ERROR_REPORTING: '1',
           CLAUDE_CODE_MAX_RETRIES: '0',
+          ...shortLived,
         },
         passThrough: [],
         model: 'claude-sonnet-4-5',
@@ -150,9 +159,7 @@ export function pointedAt(name: RealAgent, url: string, home: string): Pointed {
         env: {
           OPENCODE_DISABLE_MODELS_FETCH: '1',
           OPENCODE_MODELS_PATH: still.models,
-          // It would compile for a long life, and collect garbage: a third of its time.
-          BUN_JSC_useDFGJIT: '0',
-          BUN_JSC_useGC: '0',
+          ...shortLived,
           OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
           OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
           OPENCODE_PURE: '1',
