@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { bringingFile } from '../adapters/files/paths.ts'
 import { headRef } from '../adapters/git/formats/ref-files.ts'
-import { readRef, refsUnder } from '../adapters/git/refs/refs.ts'
+import { readRef } from '../adapters/git/refs/refs.ts'
 import type { Git } from '../adapters/git/git.ts'
 import type { leftIn } from '../adapters/git/finish/only-in-worktree.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
@@ -43,7 +43,9 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
         ? hasUncommitted(git).then(async (is) => is && !(await isMerged(git, checkpoint, originalBranch)))
         : undefined,
       made === '' ? undefined : squashedOn(git, made, originalBranch),
-      stillGone(git, run.state.gone),
+      run.state.gone.length === 0
+        ? []
+        : namedRestores().then(({ stillGone }) => stillGone(git, run.state.gone, checkpoint)),
       notesOf(site, run),
       liveWords(site, run),
       !isLeft || readRef(git, `refs/heads/${branch}`).then((hash) => hash !== undefined),
@@ -242,42 +244,8 @@ async function isMerged(git: Git, branch: string, original: string): Promise<boo
   return (await git.run(asked, { accept: [1, 128] })).code === 0
 }
 
-/** Without those that the user has brought back since. */
-async function stillGone(git: Git, gone: readonly GoneFile[]): Promise<GoneFile[]> {
-  const isBack = await Promise.all(
-    gone.map(async ({ path, restore }) => {
-      const source = /--source[= ](\S+)/.exec(restore)?.[1]
-      if (source === undefined || restore.startsWith('git -C')) return false
-      return isAsIn(git, source, path)
-    }),
-  )
-  return gone.filter((_, at) => isBack[at] !== true)
-}
-
-async function isAsIn(git: Git, source: string, path: string): Promise<boolean> {
-  const [was, is] = await Promise.all([
-    git.run(['rev-parse', '--verify', '--quiet', `${source}:${path}`], { accept: [1, 128] }),
-    git.run(['hash-object', '--', path], { accept: [128] }),
-  ])
-  return is.code === 0 && was.out !== '' && was.out === is.out
-}
-
-/** What a repair undid, and its user has back: by `ralph restore`, or by the command that was named. */
-async function hasBack(git: Git, change: string, message: string): Promise<boolean> {
-  const [, source = '', words = ''] = /git restore --source=([0-9a-f]{12,}) -- (.*)$/.exec(message) ?? []
-  if (source === '') return false
-  const refs = await refsUnder(git, [`refs/ralph/${change}/attempts`, `refs/ralph/${change}/restored`])
-  const held = Object.keys(refs).find((ref) => ref.includes('/attempts/') && refs[ref]?.startsWith(source))
-  if (held !== undefined && refs[held.replace('/attempts/', '/restored/')] !== undefined) return true
-  const paths = [...words.matchAll(/':\/([^'\\]+)'(?= |$)/g)].map(([, path = '']) => path)
-  // A name that is spelled in another way is not looked at.
-  if (paths.length === 0 || paths.map((path) => `':/${path}'`).join(' ') !== words) return false
-  const back = await Promise.all(paths.map((path) => isAsIn(git, source, path)))
-  return !back.includes(false)
-}
-
 /** As the summary of the last loop had them; what the user has agreed to since is settled. */
-async function notesOf(site: Site, { change, recall }: KnownRun): Promise<string[]> {
+async function notesOf(site: Site, { change, recall, state }: KnownRun): Promise<string[]> {
   const events = recall('loop.started', 'warning')
   const began = events.findLastIndex((event) => event.type === 'loop.started')
   // What a repair has undone is told before the loop that goes on.
@@ -306,21 +274,22 @@ async function notesOf(site: Site, { change, recall }: KnownRun): Promise<string
     unagreed(git.gitCommonDir, files).then((doubtful) => doubtful.length > 0),
     isOffered({ git, change, folder }),
   ])
-  const back = await Promise.all(
-    told.map(
-      async ({ code, message }) =>
-        (code === 'commit_off' && (await isPicked(git, message))) ||
-        (code === 'undone_after_death' && (await hasBack(git, change, message))),
-    ),
+  const now = await Promise.all(
+    told.map(async ({ code, message }) => {
+      if (code === 'commit_off') return (await isPicked(git, message)) ? undefined : message
+      if (!namesRestore.has(code)) return message
+      return (await namedRestores()).stillUndone(git, change, message, state.git.lastCheckpoint)
+    }),
   )
   const isOpen = (code: string): boolean =>
     code === 'config_changed' ? isAsked : code === 'git_settings' ? isLeft : true
-  return [
-    ...new Set(
-      told.filter(({ code }, at) => isOpen(code) && back[at] !== true).map(({ message }) => message),
-    ),
-  ]
+  return [...new Set(told.flatMap(({ code }, at) => (isOpen(code) ? (now[at] ?? []) : [])))]
 }
+
+const namesRestore: ReadonlySet<string> = new Set(['hidden_work', 'submodule_swept', 'undone_after_death'])
+
+/** Seldom needed. */
+const namedRestores = () => import('./named-restores.ts')
 
 /** Whether what a commit that was taken off brings is there again. */
 async function isPicked(git: Git, message: string): Promise<boolean> {

@@ -389,6 +389,21 @@ describe.each([
     expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('may be yours')
   })
 
+  test('F11: a file that is written anew after a repair undid it is not in the command that status names', async () => {
+    const { at } = await killed({ flags, orphan: true })
+    edits(at)
+    expect((await ralph(at, resume)).code).toBe(0)
+    at.write('mine.txt', 'written anew\n')
+    const named = (await ralph(at, ['status', 'demo'])).stdout
+    expect(named).toMatch(/ {2}note: (?!.*mine\.txt).*README\.md.* may be yours/)
+    execFileSync('sh', ['-c', /git restore --source=.*$/m.exec(named)?.[0] ?? ''], {
+      cwd: at.repo,
+      env: at.env,
+    })
+    expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'written anew\n'])
+    expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('git restore')
+  })
+
   test('the plan that the user edited stays, but boxes that the dead attempt may have ticked do not count', async () => {
     const { at } = await killed({
       flags,
