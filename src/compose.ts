@@ -35,7 +35,18 @@ export function createApp(io: Surroundings): App {
   const at = async <Part, Answer>(
     load: () => Promise<Part>,
     work: (part: Part, site: Site) => Promise<Answer>,
-  ): Promise<Answer> => work(...(await Promise.all([load(), site()])))
+  ): Promise<Answer> => {
+    const [part, here] = await Promise.all([load(), site()])
+    try {
+      return await work(part, here)
+    } catch (error) {
+      if (error instanceof RalphError && namesGit.test(error.hint))
+        error.hint = await (
+          await import('./adapters/git/landing/safe-to-type.ts')
+        ).safeToType(here.git, error.hint)
+      throw error
+    }
+  }
   const dryRuns = () => import('./compose/dry-run.ts')
   const logs = () => import('./compose/logs.ts')
   const stops = () => import('./compose/stop.ts')
@@ -178,3 +189,6 @@ function folderOf(io: Surroundings): string {
     })
   }
 }
+
+/** Seldom, and what makes such a command safe to type is dear to load. */
+const namesGit = /\bgit .*(switch|merge) /

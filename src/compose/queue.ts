@@ -1,5 +1,6 @@
 // The merge queue of a repository: one supervisor at a time, loops as processes of their own, and what anybody may ask of it meanwhile.
 // Long because it is one list: what a user can ask of the queue, each with its refusals.
+import { safeToType } from '../adapters/git/landing/safe-to-type.ts'
 import { setTimeout as delay } from 'node:timers/promises'
 import { fileLock, inspectLock } from '../adapters/files/lock.ts'
 import {
@@ -307,11 +308,15 @@ export async function queueReport(site: Site, isWhole: boolean): Promise<QueueRe
     target_commit: own ?? '',
     landed_commit: landed ?? '',
     ...(!isThere && {
-      take: isApart ? `${site.git.typed} merge ${landedRef(state.target)}` : 'ralph queue pull',
+      take: isApart
+        ? await safeToType(site.git, `${site.git.typed} merge ${landedRef(state.target)}`)
+        : 'ralph queue pull',
     }),
     ...(held !== '' && { held }),
     alive,
-    ...(state.halted !== undefined && { halted: `${state.halted.why}. ${state.halted.hint}` }),
+    ...(state.halted !== undefined && {
+      halted: `${state.halted.why}. ${await safeToType(site.git, state.halted.hint)}`,
+    }),
     ...(state.maxCostUsd !== undefined && { max_cost_usd: state.maxCostUsd }),
     entries,
   }

@@ -35,7 +35,7 @@ export async function statusOf(
     runs.map(async (run) => {
       const report = await reportOn(site, run)
       if (run.damage !== undefined || isRunning(run)) return report
-      const { landedHere, parkedHere, planHere, whereabouts } = await import('./whereabouts.ts')
+      const { landedHere, parkedHere, planHere, safely, whereabouts } = await import('./whereabouts.ts')
       const [{ again = [], ...gone }, parked] = await Promise.all([
         goneTree(site, run),
         parkedHere(site, run),
@@ -45,7 +45,10 @@ export async function statusOf(
         const found = await whereabouts(site, run)
         const where = found.where && {
           ...found.where,
-          ...(again.length > 0 && { tree_again: again }),
+          ...(again.length > 0 && {
+            tree_again: again,
+            bring_here: await safely(site.git, `git merge --squash ralph/${run.change}`),
+          }),
           ...onwardOf(run),
         }
         return { ...told, ...found, ...(where !== undefined && { where }) }

@@ -10,7 +10,7 @@ import type { Git } from '../adapters/git/git.ts'
 import type { leftIn } from '../adapters/git/finish/only-in-worktree.ts'
 import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
-import type { GoneFile, LoopEvent } from '../core/event.ts'
+import type { LoopEvent } from '../core/event.ts'
 import type { ParkedWork } from '../core/report.ts'
 import { hasMerge } from '../core/story.ts'
 import type { LandedWork, StatusReport } from '../ui/app.ts'
@@ -105,15 +105,23 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(plan !== undefined && { plan }),
       ...(isPlanGone && { is_plan_gone: true as const }),
       ...(yours.length > 0 && { yours }),
+      ...(isForUser &&
+        home === undefined &&
+        branch !== on && { switch_there: await safely(git, `git switch ${branch}`) }),
     },
     ...(isRefused &&
       !(await isMerged(git, branch, originalBranch)) && {
-        finish_refused: finished.message,
+        finish_refused: await safely(git, finished.message),
         ...(finished.squash && { squash_refused: true as const }),
       }),
     ...(run.state.gone.length > 0 && { gone }),
     ...(told.length > 0 && { notes: told }),
   }
+}
+
+/** Seldom needed, and dear to load. */
+export async function safely(git: Git, command: string): Promise<string> {
+  return (await import('../adapters/git/landing/safe-to-type.ts')).safeToType(git, command)
 }
 
 /** A loop's own may have been moved by `git worktree move`. */

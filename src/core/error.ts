@@ -55,8 +55,8 @@ export function inOneLine({ message, hint }: RalphError): string {
 
 export class RalphError extends Error {
   readonly code: ErrorCode
-  /** What the user can do next: a sentence, with the command to type where there is one. */
-  readonly hint: string
+  /** What the user can do next: a sentence, with the command to type where there is one. Who knows the repository may say it more safely. */
+  hint: string
   readonly exitCode: ErrorExit
 
   constructor(

@@ -470,6 +470,8 @@ interface Whereabouts {
   readonly onward?: { readonly command: string; readonly why: string }
   /** Its work tree is gone: what is to be typed, in this order, to have it again. */
   readonly tree_again?: readonly string[]
+  /** What brings its commits without that. */
+  readonly bring_here?: string
   /** The loop's own work tree, which nothing needs any more. */
   readonly leftover_tree?: string
   /** What is in that tree alone, in no commit and not in the user's checkout: it goes with the folder. */
@@ -480,6 +482,8 @@ interface Whereabouts {
   readonly is_plan_gone?: true
   /** Of a run that stopped for its user: the tasks, and the file and line of the box of each. */
   readonly yours?: readonly { readonly text: string; readonly at: string }[]
+  /** Of such a run, where another branch is checked out: what is to be typed to get to its boxes. */
+  readonly switch_there?: string
   /** Of a loop that runs: what it is busy with, the program of the user's own that works, and what its turn has used so far. */
   readonly phase?: string
   readonly agent_program?: string

@@ -1,4 +1,5 @@
 // What both strategies do alike: how an attempt is kept, saved or reverted, and how a crash in the middle of that is settled.
+import { hintingSafely } from './landing/safe-to-type.ts'
 import type { GitMemory, Pending } from '../../core/git-memory.ts'
 import type { Judged } from '../../core/loop.ts'
 import type { Checkpoints, KeptAttempt, Recovered, SavedCheckpoint } from '../../ports.ts'
@@ -86,7 +87,7 @@ export function checkpointsBy(strategy: Strategy, deps: CheckpointDeps): Checkpo
     save: (storyId, message, judged, about) => save(strategy, store, storyId, message, judged, about),
     isAsLeft: () => store.git.forgiving(() => isAsLeft(store)),
     restore: () => restore(store),
-    finish: (choice, message) => strategy.finish(store, choice, message),
+    finish: (choice, message) => hintingSafely(store.git, () => strategy.finish(store, choice, message)),
     recover: () => recover(strategy, store),
   })
 }

@@ -31,7 +31,11 @@ export function nextSteps(report: StatusReport): readonly Step[] {
         report.status === 'done'
           ? ['next', `ralph finish ${change} --cleanup`, finishWords(report)]
           : ['next', resume, 'continue'],
-        ['or', `git merge --squash ralph/${change}`, 'only bring its commits here'],
+        [
+          'or',
+          oneLine(report.where?.bring_here ?? `git merge --squash ralph/${change}`),
+          'only bring its commits here',
+        ],
       ],
       'then',
     )
@@ -217,9 +221,9 @@ function tickedNext({ change_id: change, where, stop_reason: why }: StatusReport
 
 /** A box that is ticked on another branch is not the run's, and there it is in the way of a resume. */
 function switchNext({ where, stop_reason: why, done_criteria: done }: StatusReport): readonly Step[] {
-  const { branch, checked_out: here, home } = where ?? {}
+  const { branch, checked_out: here, home, switch_there: there } = where ?? {}
   if (why !== 'human' || done !== 'tasks' || home !== undefined || branch === undefined) return []
-  return branch === here ? [] : [['next', `git switch ${oneLine(branch)}`, 'its boxes are there']]
+  return branch === here ? [] : [['next', oneLine(there ?? `git switch ${branch}`), 'its boxes are there']]
 }
 
 /** Stories that are still open, and the command that runs them. */

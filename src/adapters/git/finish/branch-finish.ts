@@ -24,6 +24,7 @@ import { refuseNewAlias } from '../start/preflight.ts'
 import { remoteOf } from '../formats/remote.ts'
 import { renameCommits } from './rename.ts'
 import { onlyThere } from './only-in-worktree.ts'
+import { safeToType } from '../landing/safe-to-type.ts'
 import { listed } from '../attempt/reunite.ts'
 import { tryMerge } from '../landing/apply.ts'
 import { loadSnapshot, type Snapshot } from '../revert/snapshot.ts'
@@ -129,7 +130,7 @@ async function stay(store: Store, work: Work, choice: FinishChoice): Promise<Don
       ? `in the work tree ${git.worktree}`
       : refs.head.ref === `refs/heads/${branch}`
         ? 'you are on it'
-        : `\`${git.typed} switch ${branch}\` takes you there`
+        : await safeToType(git, `\`${git.typed} switch ${branch}\` takes you there`)
   const remote = await remoteOf(git)
   const isMadeAgain = home === undefined && (await newNameOf(git, origin, refs)) === undefined
   return {
