@@ -18,6 +18,22 @@ export function hasWork({ doneCriteria, plan }: Pick<OpenedChange, 'doneCriteria
   return doneCriteria === 'manual' || plan.stories.some((story) => storyStatus(story) === 'open')
 }
 
+/** Nothing to do is no reason to put an earlier run away. What was ticked since it ended is its user's word alone until the gates have judged it. */
+export function nothingAnew(
+  { name, tasksFile, plan }: Pick<OpenedChange, 'name' | 'tasksFile' | 'plan'>,
+  { status }: LoopState,
+): string {
+  const what =
+    plan.tasksDone === plan.tasksTotal
+      ? `Every box in ${tasksFile} is ticked; open those to be done again: - [ ].`
+      : `No story of ${name} is open, so there is nothing to start over.`
+  const why = `${what} The earlier run stays as it is.`
+  if (status === 'done') return `${why} See: ralph status ${name}`
+  throw new RalphError('unfinished_run', why, {
+    hint: `It is not done. Go on with it: ralph resume ${name}`,
+  })
+}
+
 /** As the agent will see it: with its own variables, and without the keys that are hidden from it. */
 export function agentView(
   env: NodeJS.ProcessEnv,

@@ -8,7 +8,7 @@ import { initialState } from '../core/state.ts'
 import { planRead } from '../engine/record.ts'
 import type { DryRun, Observe } from '../ui/app.ts'
 import { refuseMissingAgent } from './agent-program.ts'
-import { billingOf, gateToOffer, hasWork, manualWords, programName } from './beforehand.ts'
+import { billingOf, gateToOffer, hasWork, manualWords, nothingAnew, programName } from './beforehand.ts'
 import { checkpointsFor } from './checkpoints.ts'
 import { offersClaims } from './claims.ts'
 import { refuseUnagreed } from './config-trust.ts'
@@ -40,12 +40,16 @@ export async function dryRun(
     if (!(error instanceof RalphError)) throw error
     refusals.push(error)
   }
+  let judges = false
   const hasOwnTree = config.worktree !== undefined
   try {
     refuseRunning(site, change.name, !hasOwnTree)
     refuseReadOnly(site.git)
     if (!hasOwnTree) await refuseLeftover(site, change.name)
-    await modeOf(run, 'loop', config, site, undefined)
+    const mode = await modeOf(run, 'loop', config, site, undefined)
+    const isAnew = mode === 'fresh' && run.state.startedAt !== undefined
+    if (isAnew && !hasWork(change)) nothingAnew(change, run.state)
+    else judges = mode !== 'done already'
   } catch (error) {
     note(error)
   }
@@ -128,6 +132,9 @@ export async function dryRun(
     gate_offered: settings.gates.length > 0 ? '' : await gateToOffer(site.git.worktree),
     on_complete: settings.on_complete,
     stories_total: summaries.length,
+    ...(judges &&
+      settings.gates.length > 0 &&
+      wanted.every(({ status }) => status === 'done') && { gates_only: true as const }),
     ...(refused !== undefined && {
       refused: { message: refused.message, hint: refused.hint, exit_code: refused.exitCode },
     }),

@@ -15,7 +15,6 @@ import type { LoadedConfig } from '../config/load.ts'
 import type { Config } from '../config/options.ts'
 import type { Settings } from '../core/event.ts'
 import { tickedByHand } from '../core/beginning.ts'
-import { RalphError } from '../core/error.ts'
 import { allGates } from '../core/limits.ts'
 import { limitsOf } from '../core/resource-limits.ts'
 import { lastingWarnings } from '../core/outcome.ts'
@@ -31,6 +30,7 @@ import {
   doubleLogin,
   gateFound,
   hasWork,
+  nothingAnew,
   openspecWords,
   spentBy,
   programName,
@@ -207,22 +207,11 @@ async function runHeld(
       throw error
     },
   )
-  // Nothing to do is no reason to put an earlier run away: its attempts, and work that can still be brought back.
   if (mode === 'fresh' && run.state.startedAt !== undefined && !hasWork(change)) {
     await entered.leave()
     await stream.close()
-    const { tasksDone, tasksTotal } = change.plan
-    const what =
-      tasksDone === tasksTotal
-        ? `Every box in ${change.tasksFile} is ticked; open those to be done again: - [ ].`
-        : `No story of ${name} is open, so there is nothing to start over.`
-    const why = `${recovered === '' ? '' : `${recovered}; `}${what} The earlier run stays as it is.`
-    // What was ticked since is nobody's word but its user's until the gates have judged it.
-    if (run.state.status !== 'done')
-      throw new RalphError('unfinished_run', why, {
-        hint: `It is not done. Go on with it: ralph resume ${name}`,
-      })
-    return { exitCode: 0, note: `${why} See: ralph status ${name}` }
+    const why = nothingAnew(change, run.state)
+    return { exitCode: 0, note: recovered === '' ? why : `${recovered}; ${why}` }
   }
   held.beat()
   try {

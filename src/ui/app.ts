@@ -405,6 +405,8 @@ export interface DryRun {
   readonly gate_offered: string
   readonly on_complete: 'ask' | 'cleanup' | 'keep'
   readonly stories_total: number
+  /** All that would run is done: no agent would, and the gates once. */
+  readonly gates_only?: true
   /** Why a start would be refused now; absent where it would not. */
   readonly refused?: { readonly message: string; readonly hint: string; readonly exit_code: number }
   readonly max_retries: number

@@ -217,6 +217,8 @@ test.each([[[]], [['--checkpoint', 'stash']], [['--story', '1']]])(
 test('U1: a first loop whose gates pass on what is ticked is done, and its user is where they were', async () => {
   const at = scratch({ tasks: tasksOf(1).replaceAll('[ ]', '[x]') })
   at.write('hello.txt', 'good\n')
+  const dry = await ralph(at, ['loop', 'demo', '--dry-run', ...agentless])
+  expect(dry.stdout).toContain('no agent would run, only the gates, once')
   const end = await ralph(at, ['loop', 'demo', ...agentless, '--on-complete', 'keep'])
   expect([end.code, runsOf(at)]).toEqual([0, 1])
   expect(at.git('branch', '--format=%(refname:short)')).toBe('main')
@@ -230,6 +232,8 @@ test('U1: a first loop whose gates pass on what is ticked is done, and its user 
 test('U1: loop --fresh with nothing left to do is no way around the gates of a run that is not done', async () => {
   const at = await mended('broken\n')
   const before = runsOf(at)
+  const dry = await ralph(at, ['loop', 'demo', '--fresh', '--dry-run', ...agentless])
+  expect([dry.code, dry.stdout]).toEqual([2, expect.stringContaining('ralph resume demo')])
   const end = await ralph(at, ['loop', 'demo', '--fresh', ...agentless])
   expect([end.code, runsOf(at)]).toEqual([2, before])
   expect(end.stderr).toContain('ralph resume demo')

@@ -86,10 +86,16 @@ const endings = {
 
 const mostNamed = 4
 
-function storyWords({ stories, stories_total: total, done_criteria: criteria }: DryRun): string {
+function storyWords({
+  stories,
+  stories_total: total,
+  done_criteria: criteria,
+  gates_only: judges,
+}: DryRun): string {
   if (criteria === 'manual')
     return `one task, until you say that it is done: ${oneLine(stories[0]?.title ?? '')}`
-  if (stories.length === 0) return `none of ${String(total)} is open: nothing would run`
+  if (stories.length === 0)
+    return `none of ${String(total)} is open: ${judges ? 'no agent would run, only the gates, once' : 'nothing would run'}`
   const named = stories
     .slice(0, mostNamed)
     .map(
