@@ -1,5 +1,5 @@
 // Config to ports: the only place that knows every adapter; everything a command can ask for is put together here.
-import type { LoadedConfig } from './config/load.ts'
+import type { LoadedConfig, RawFlags } from './config/load.ts'
 import { RalphError } from './core/error.ts'
 import type { Knowing, Site } from './compose/site.ts'
 import { knowing, knownRun, knownRuns, openSite, remembering } from './compose/site.ts'
@@ -83,8 +83,11 @@ export function createApp(io: Surroundings): App {
   }
 
   /** For those who only look: also what no start would use. */
-  const config = async (known = async () => knownRuns(await site())): Promise<LoadedConfig> => {
-    const loaded = await settings({})
+  const config = async (
+    known = async () => knownRuns(await site()),
+    flags: RawFlags = {},
+  ): Promise<LoadedConfig> => {
+    const loaded = await settings(flags)
     if (loaded.files.project === undefined) return loaded
     const { unagreed } = await import('./compose/config-trust.ts')
     const doubtful = await unagreed((await site()).git.gitCommonDir, loaded.files)
@@ -131,14 +134,14 @@ export function createApp(io: Surroundings): App {
       diff: (request) => at(attempts, (part, here) => part.diffOf(here, request)),
       attemptNow: (change) => at(nows, (part, here) => part.attemptNow(here, change)),
       gateOutput: (request) => at(nows, (part, here) => part.gateOutput(here, request)),
-      doctor: async ({ runsGates = false, verify = [] } = {}) => {
+      doctor: async ({ runsGates = false, verify = [], flags = {} } = {}) => {
         const { diagnose } = await import('./compose/doctor.ts')
         return diagnose({
           cwd: folderOf(io),
           env: io.env,
           isTerminal: attended,
           site,
-          config,
+          config: (runs) => config(runs, flags),
           runsGates,
           verify,
         })

@@ -72,7 +72,11 @@ export interface Observe {
   why(change: string | undefined): Promise<Decisions>
   learnings(change: string | undefined): Promise<{ readonly path: string; readonly text: string }>
   /** `runsGates`: each gate once, in the user's own work tree; those of `verify` instead of the settings' where there are any. */
-  doctor(how?: { readonly runsGates?: boolean; readonly verify?: readonly string[] }): Promise<Diagnosis>
+  doctor(how?: {
+    readonly runsGates?: boolean
+    readonly verify?: readonly string[]
+    readonly flags?: RawFlags
+  }): Promise<Diagnosis>
   /** What a first ralph.yaml would say here; `config` where there is one. */
   /** With `mcp` also where there are settings: then only that entry is missing. */
   setup(mcp: boolean): Promise<Setup>

@@ -1,6 +1,15 @@
 // The first five minutes of a new user: what is counted, what is checked before a start, what is said, and the demo.
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { StateFile } from '../../src/core/state-file.ts'
@@ -175,6 +184,21 @@ describe('ralph doctor', () => {
     expect(called((await doctor(at)).all, 'agent claude')?.detail).toContain('subscription login')
     at.write('ralph.yaml', 'agent: demo\n')
     expect(called((await doctor(at)).all, 'agent demo')).toMatchObject({ verdict: 'ok' })
+  })
+
+  test('F4: doctor checks the agent that a loop is to be given: by --agent or --agent-command', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const none = await ralph(at, ['doctor'])
+    expect([none.code, none.stdout]).toEqual([2, expect.stringContaining('none of claude, codex')])
+    const demo = await ralph(at, ['doctor', '--agent', 'demo'])
+    expect([demo.code, demo.stdout]).toEqual([0, expect.stringMatching(/^✓ agent demo /m)])
+    at.write('../agent.sh', '#!/bin/sh\n')
+    chmodSync(join(at.root, 'agent.sh'), 0o755)
+    expect((await ralph(at, ['doctor', '--agent-command', '../agent.sh'])).code).toBe(0)
+    const missing = await ralph(at, ['doctor', '--agent-command', './nothing.sh'])
+    expect([missing.code, missing.stdout]).toEqual([2, expect.stringContaining('nothing.sh')])
+    const typo = await ralph(at, ['doctor', '--agent', 'cluade'])
+    expect([typo.code, typo.stdout + typo.stderr]).toEqual([2, expect.stringContaining('claude')])
   })
 
   test('B2: no openspec folder, no change, no tasks.md, no commit: each is said with its fix', async () => {

@@ -633,9 +633,19 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           command
             .option('--fix', "fix what is ralph's own and safe to fix; says what it did")
             .option('--gates', 'run each gate of ralph.yaml once, here: does it pass without an agent?')
-            .option('--verify <CMD>', 'run this gate instead, in the same way (repeatable)', collected),
-        ask: async ({ observe, control }, _, { fix = false, gates = false, verify = [] }) => {
-          const how = { runsGates: gates || verify.length > 0, verify }
+            .option('--verify <CMD>', 'run this gate instead, in the same way (repeatable)', collected)
+            .option('--agent <name>', 'check this agent, as for ralph loop --agent')
+            .option('--agent-command <CMD>', 'check this program as the agent'),
+        ask: async (
+          { observe, control },
+          _,
+          { fix = false, gates = false, verify = [], agent, agentCommand },
+        ) => {
+          const flags = {
+            ...(agent !== undefined && { agent }),
+            ...(agentCommand !== undefined && { agent_command: agentCommand }),
+          }
+          const how = { runsGates: gates || verify.length > 0, verify, flags }
           if (fix) {
             const fixes = await control.fix()
             return { ...(await observe.doctor(how)), fixes }
