@@ -309,7 +309,7 @@ describe('a gate whose program is not there', () => {
     expect(end.code).toBe(1)
     expect(end.stderr).toContain(told)
     expect(end.stdout).toContain('npm run smoke could not be run (exit 1)')
-    expect(end.stdout).toMatch(/continue +ralph resume demo/)
+    expect(end.stdout).toMatch(/try again +ralph resume demo +when the gate can run/)
     expect(at.state()).toMatchObject({ status: 'stopped', stop_reason: 'gate', iterations: [{}] })
     const mended = await ralph(at, ['resume', 'demo', '--verify', 'npm test'])
     expect(mended.code).toBe(0)
