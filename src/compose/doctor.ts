@@ -72,9 +72,10 @@ export async function diagnose(around: Surroundings): Promise<Diagnosis> {
     checks: [
       node(),
       await gitCheck,
+      // Before those that cannot be checked without them.
+      ...settingsCheck(configured),
       ...repositoryChecks,
       openspecCheck,
-      ...settingsCheck(configured),
       ...(await agents(around, config)),
       await sandbox(ownEnv(env, cwd), config),
       terminal(env, isTerminal),

@@ -405,9 +405,17 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
   const where = await tellQueue(site, body)
   return {
     message: `${saidOf[what]}: ${change}.`,
-    ...(where === 'here' && what !== 'remove' && { next: 'ralph up' }),
+    ...(where === 'here' && what !== 'remove' && { next: upNext(state, what, change) }),
     data: { change, asked: what },
   }
+}
+
+/** Without a name it tries, and pays for, every other parked one, too. */
+function upNext({ entries }: QueueState, what: QueueWish, change: string): string {
+  const others = entries.filter((each) => each.state === 'parked' && each.change !== change)
+  return what !== 'retry' || others.length === 0
+    ? 'ralph up'
+    : `ralph up ${change}   this one; ralph up   all that are parked, too`
 }
 
 function hasLandedError(change: string): RalphError {

@@ -143,6 +143,19 @@ function cut(text: string): string {
   return line.length > mostSentence ? `${line.slice(0, mostSentence - 1).trimEnd()}…` : line
 }
 
+/** But for what ralph says of its end: there is nothing to look at. */
+export function isSilent({
+  output_tail: tail,
+  output_lines: lines,
+  failure,
+}: {
+  readonly output_tail: string
+  readonly output_lines?: number | undefined
+  readonly failure?: Pick<GateFailure, 'what'> | undefined
+}): boolean {
+  return lines === 0 && (tail.trim() === '' || tail === failure?.what)
+}
+
 const overtime = '(--iteration-timeout)'
 
 /** Of a gate that ralph has ended, for it takes as long as an agent may at most. */

@@ -2,7 +2,7 @@
 import { baselineWords } from './baseline.ts'
 import { claimWords } from './claim-words.ts'
 import type { Baseline, IterationRecord, LoopEvent } from './event.ts'
-import { tellingLines } from './gate-failure.ts'
+import { isSilent, tellingLines } from './gate-failure.ts'
 
 export interface Decision {
   readonly time: string
@@ -52,6 +52,8 @@ export interface FailedGate {
   /** The failing test. */
   readonly what?: string
   readonly lines: readonly string[]
+  /** It has printed nothing. */
+  readonly is_silent?: true
   /** What it says without the agent's work, where that is known. */
   readonly baseline?: Baseline
 }
@@ -62,7 +64,12 @@ export function failedGateOf(events: readonly LoopEvent[], n: number): FailedGat
     .findLast(({ claim }) => claim === undefined)
   if (gate?.outcome !== 'failed' || gate.n !== n) return undefined
   const { command, exit_code } = gate
-  return { command, ...(exit_code !== undefined && { exit_code }), ...tellingLines(gate, mostLines) }
+  return {
+    command,
+    ...(exit_code !== undefined && { exit_code }),
+    ...(isSilent(gate) && { is_silent: true as const }),
+    ...tellingLines(gate, mostLines),
+  }
 }
 
 const mostLines = 5

@@ -67,3 +67,15 @@ test.each(['--squash', '--cleanup', '--keep'])(
     expect((await ralph(at, ['status', 'demo'])).stdout).toContain('when it is fixed, or its box unticked')
   },
 )
+
+test('B6 B11: after a gate that ran out of time all name more time, and nobody is sent to what it did not print', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const args = ['--max-retries', '0', '--iteration-timeout', '2s', '--verify', 'tail -f /dev/null']
+  const end = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, ...args])
+  const shown = [end.stdout, end.stderr]
+  for (const look of ['status', 'why']) shown.push((await ralph(at, [look, 'demo'])).stdout)
+  for (const text of shown) {
+    expect(text).toContain('ralph resume demo --iteration-timeout 4s')
+    expect(text).not.toContain('--gate 1')
+  }
+})

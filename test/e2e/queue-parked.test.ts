@@ -72,3 +72,18 @@ echo "of a" > shared.txt\n`,
   expect(dry.stdout).toContain('lands if both sides of its conflict are merged, without markers')
   expect(dry.stdout).not.toContain('its loop is done')
 })
+
+test('F1: with others parked queue retry names the command for this one alone, and the queue says that a bare up pays for the others again', async () => {
+  const at = project({ a: fails, b: fails }, 1)
+  expect((await ralph(at, ['up', '--json', ...at.args])).code).toBe(3)
+  const retried = await ralph(at, ['queue', 'retry', 'a'])
+  expect(retried.stdout).toMatch(/next +ralph up a +this one\n +ralph up +all that are parked, too\n/)
+  expect((await ralph(at, ['queue'])).stdout).toMatch(
+    /ralph up +it is not running now; what is parked is tried again, too, and costs again\n/,
+  )
+  const again = await ralph(at, ['up', ...at.args])
+  expect([again.code, again.stdout]).toEqual([
+    3,
+    expect.stringContaining('b: was parked, is tried again') as string,
+  ])
+})

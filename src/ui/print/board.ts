@@ -1,6 +1,7 @@
 // What a run has come to so far, folded from its events: the stories with their marks, and what was used.
 import { baselineWords } from '../../core/baseline.ts'
 import type { Baseline, IterationRecord, LoopEvent, StorySummary } from '../../core/event.ts'
+import { isSilent } from '../../core/gate-failure.ts'
 import { keepsWork } from '../../core/report.ts'
 import { storyMeanings, symbolOf } from '../vocabulary.ts'
 import type { Meaning } from '../vocabulary.ts'
@@ -31,6 +32,8 @@ export interface Board {
   readonly undone?: number
   /** The last one that did not pass. */
   readonly failedGate: string | undefined
+  /** It has printed nothing. */
+  readonly isGateSilent?: boolean
   /** What a gate says without the agent's work; `passed` also of one that has passed in this loop. */
   readonly baselines: ReadonlyMap<string, Baseline>
   /** A person's words that came after the last prompt. */
@@ -101,7 +104,7 @@ export function applyBoard(board: Board, event: LoopEvent): Board {
       ...board,
       baselines:
         event.outcome === 'passed' ? new Map(board.baselines).set(event.command, 'passed') : board.baselines,
-      failedGate: event.outcome === 'failed' ? event.command : board.failedGate,
+      ...(event.outcome === 'failed' && { failedGate: event.command, isGateSilent: isSilent(event) }),
       spent: { ...board.spent, duration_ms: board.spent.duration_ms + event.duration_ms },
       gatesMs: new Map(board.gatesMs).set(event.n, (board.gatesMs.get(event.n) ?? 0) + event.duration_ms),
     }

@@ -40,7 +40,7 @@ function wordsOf(event: QueueEvent): string {
     case 'entry.first':
       return `  ${event.change}: goes first`
     case 'entry.retried':
-      return `○ ${event.change}: is tried again`
+      return `○ ${event.change}: was parked, is tried again`
     case 'entry.ordered':
       return `  ${event.change}: comes after ${event.after.join(', ')}`
     case 'entry.waiting':
@@ -282,10 +282,12 @@ export function queueNext(report: QueueReport, sheet: Sheet): readonly string[] 
   if (report.entries.length === 0) return []
   if (report.alive) return ['ralph up is at work; ralph queue --watch follows it']
   const isOpen = report.entries.some(({ state }) => !['landed', 'parked', 'removed'].includes(state))
+  const isParked = report.entries.some(({ state }) => state === 'parked')
+  const also = isParked ? '; what is parked is tried again, too, and costs again' : ''
   // What it says to that comes first: until then a pull may be refused.
   if (report.halted !== undefined) return []
   const steps: readonly Step[] = [
-    ...(isOpen ? ([['next', 'ralph up', 'it is not running now']] as const) : []),
+    ...(isOpen ? ([['next', 'ralph up', `it is not running now${also}`]] as const) : []),
     ...(report.take === undefined
       ? []
       : ([['next', clean(report.take), `${report.target} is updated to what has landed`]] as const)),

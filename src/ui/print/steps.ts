@@ -82,7 +82,7 @@ function undoneSteps({ change_id: change, totals }: Complete, board: Board, name
 
 /** How to see what the last attempt did, where it was not kept. */
 function lookSteps(
-  { last, hasLastChanged, failedGate = '', baselines }: Board,
+  { last, hasLastChanged, failedGate = '', isGateSilent = false, baselines }: Board,
   change: string,
 ): readonly Step[] {
   if (last === undefined || keepsWork[last.verdict]) return []
@@ -93,7 +93,9 @@ function lookSteps(
       ? [['check', oneLine(failedGate), 'without the agent?']]
       : []
   const gate: readonly Step[] =
-    last.verdict === 'gate_failed' ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']] : []
+    last.verdict === 'gate_failed' && !isGateSilent
+      ? [['see', `ralph logs ${change} --gate ${n}`, 'all it printed']]
+      : []
   const said: readonly Step[] = speechless.has(last.verdict)
     ? [['see', `ralph logs ${n} ${change}`, 'what it printed']]
     : []

@@ -160,7 +160,9 @@ function lookSteps(report: StatusReport, failed: FailedGate | undefined): readon
   const n = String(last.n)
   const kept = isAside(report, last) ? [[`ralph diff ${n} ${change}`, `what #${n} had changed`]] : []
   const gate =
-    last.verdict === 'gate_failed' ? [[`ralph logs ${change} --gate ${n}`, 'all that the gate printed']] : []
+    last.verdict === 'gate_failed' && failed?.is_silent !== true
+      ? [[`ralph logs ${change} --gate ${n}`, 'all that the gate printed']]
+      : []
   const said = [`ralph logs ${n} ${change}`, 'what the agent said']
   // The attempts are undone: what fails now is older than they are.
   const without =

@@ -338,7 +338,7 @@ describe('finish --squash', () => {
     const checkpoints = w.checkpoints()
     await checkpoints.start('start')
     const report = await checkpoints.finish('squash', message)
-    expect(report.message).toContain("nothing of the loop's is left to commit on main")
+    expect(report.message).toContain('the loop has saved nothing, so there is nothing to commit on main')
     expect(w.git('log', '--format=%s')).toBe('first\n')
   })
 

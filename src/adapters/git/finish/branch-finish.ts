@@ -239,7 +239,9 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
       : commit !== undefined
         ? `the work is one commit on ${await committedOn(placeOf(store), origin, commit)}, ${commit.slice(0, 12)}${await besidesWork(git, { initial, tip, startPaths, touched, edited: part?.edited ?? [], plan: squash?.plan ?? [], hooked })}`
         : squashing !== undefined && made === undefined
-          ? `nothing of the loop's is left to commit on ${nameOf(origin)}`
+          ? tip === initial
+            ? `the loop has saved nothing, so there is nothing to commit on ${nameOf(origin)}`
+            : `nothing of the loop's is left to commit on ${nameOf(origin)}`
           : isPart
             ? `${nameOf(origin)} has a part of this in commits already; the rest is there, uncommitted`
             : workPaths.length === 0 && carried === undefined && !isOff
