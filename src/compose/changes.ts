@@ -34,7 +34,7 @@ export async function listAll(site: Site): Promise<ChangeList> {
     ...(branch !== undefined && branch !== '.invalid' && { checked_out: branch }),
     changes: await Promise.all(
       [...changes, ...away].map(async ({ problem, ...summary }) => {
-        const { status, unknown, done, branch, ...now } = await statusOf(site, summary.name)
+        const { status, unknown, done, tasks, branch, ...now } = await statusOf(site, summary.name)
         const problems = [problem, unknown].filter((each) => each !== '')
         // Of one that cannot be read nobody knows.
         const edited =
@@ -46,6 +46,7 @@ export async function listAll(site: Site): Promise<ChangeList> {
           status,
           ...now,
           ...(done !== undefined && done !== summary.stories_done && { loop_stories_done: done }),
+          ...(tasks !== undefined && tasks !== summary.tasks_done && { loop_tasks_done: tasks }),
           ...(branch !== undefined && { loop_branch: branch }),
           ...(edited !== undefined && { edited_at: site.clock.stamp(edited.mtimeMs) }),
           ...(problems.length > 0 && { problem: problems.join('; ') }),
@@ -109,6 +110,7 @@ async function statusOf(
     status: Listed['status']
     unknown: string
     done?: number
+    tasks?: number
     branch?: string
   } & Pick<
     Listed,
@@ -149,7 +151,8 @@ async function statusOf(
       ...(isPaused && { pause_requested: isPaused }),
       ...(hasDied(run) && (await (await import('./reports.ts')).deathIn(site, run))),
       // Brought to the user's branch, or gone: then only the boxes there count.
-      ...(seen !== '' && (branch !== undefined || isRunning(run) || isYours) && { done }),
+      ...(seen !== '' &&
+        (branch !== undefined || isRunning(run) || isYours) && { done, tasks: run.state.tasksDone }),
       ...(branch !== undefined && { branch }),
       ...(landed !== undefined && { landed }),
       ...(parked !== undefined && { parked }),

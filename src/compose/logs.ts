@@ -51,6 +51,24 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   let log: Log = first
   announce(run, log, request)
   let reader = readLog(log, request, run)
+  let told = 0
+  /** Those that judge a person's ticks come after its end, and are not its own. */
+  const tellGates = (): void => {
+    const { n } = log
+    const events = run.recall('gate.started', 'gate.ended', 'iteration.ended')
+    const end = events.findIndex((event) => event.type === 'iteration.ended' && event.iteration.n === n)
+    const own = events
+      .slice(0, end === -1 ? undefined : end)
+      .flatMap((event) =>
+        event.type !== 'iteration.ended' && event.n === n && event.claim === undefined ? [event] : [],
+      )
+    const news = own.slice(told)
+    // That one has begun says nothing once it has ended.
+    const isNews = ({ type, command }: (typeof own)[number], at: number): boolean =>
+      type === 'gate.ended' || !news.some((later, place) => place > at && later.command === command)
+    for (const event of news.filter(isNews)) request.gate?.(event)
+    told = own.length
+  }
   const { known, close } = knowing(site)
   for (;;) {
     const moved = await reader.advance()
@@ -59,10 +77,12 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
       const { n } = log
       const wasAlive = isRunning(run)
       run = await known(run.change)
+      tellGates()
       const next: Log | undefined = logsOf(run).find((candidate) => candidate.n > n)
       if (next !== undefined && request.iteration === undefined) {
         reader.end()
         conclude(run, log, request)
+        told = 0
         log = next
         announce(run, log, request)
         reader = readLog(log, request, run)
@@ -73,6 +93,7 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
     await delay(followMs, undefined, { signal: request.stop }).catch(() => undefined)
   }
   reader.end()
+  if (!request.stop.aborted) tellGates()
   conclude(run, log, request)
   await close()
 }

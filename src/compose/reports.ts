@@ -53,15 +53,26 @@ export async function statusOf(
         }
         return { ...told, ...found, ...(where !== undefined && { where }) }
       }
+      const isGone = await isTreeGone(site, run)
+      const tree = isGone ? { is_tree_gone: true as const } : {}
       const landed = await landedHere(site, run)
-      if (landed !== undefined) return { ...told, where: { landed } }
+      if (landed !== undefined) return { ...told, where: { landed, ...tree } }
       // Once the work was brought to this checkout, its boxes say what is done.
       const { git, home, worktree } = run.state
       const isHere = git.cleaned !== undefined && (home ?? worktree) === site.git.worktree
       const plan = isHere ? await planHere(site, run) : undefined
-      return plan === undefined ? told : { ...told, where: { plan } }
+      return plan === undefined && !isGone
+        ? told
+        : { ...told, where: { ...(plan !== undefined && { plan }), ...tree } }
     }),
   )
+}
+
+/** Of a loop with a tree of its own, which may have been moved. */
+async function isTreeGone({ git }: Site, { change, state }: KnownRun): Promise<boolean> {
+  if (state.home === undefined || isTree(state.worktree)) return false
+  const { loopTree } = await import('../adapters/git/start/worktrees.ts')
+  return (await loopTree(git, change)) === undefined
 }
 
 /** Without what only git knows: cheap enough for whoever asks every second. */

@@ -369,6 +369,7 @@ export interface ChangeList {
     readonly stop_reason?: string
     /** Where its loop has got further, or less far, than the plan in this checkout says. */
     readonly loop_stories_done?: number
+    readonly loop_tasks_done?: number
     /** The branch that has its plan, where this checkout does not. */
     readonly plan_on?: string
     /** The branch that has the work of its loop, where this checkout does not. */
@@ -453,6 +454,8 @@ interface Whereabouts {
   readonly worktree?: string
   readonly home?: string
   readonly cleaned_at?: string
+  /** The loop's own work tree was removed. */
+  readonly is_tree_gone?: true
   /** Of a merge of the queue's: attempts of the runs that it goes on with. */
   readonly attempts_before?: number
   /** The one commit of a squash, while the branch has it, and that branch; empty when HEAD is detached. */
@@ -633,6 +636,8 @@ export interface LogRequest {
   readonly waits?: () => void
   /** Before what was said in it. */
   readonly began?: (attempt: LoggedAttempt) => void
+  /** After what was said in it, or while that is followed: each of its gates. */
+  readonly gate?: (event: Extract<LoopEvent, { type: 'gate.started' | 'gate.ended' }>) => void
   /** After it, once it has ended: what came of it. */
   readonly ended?: (attempt: Pick<IterationRecord, 'n' | 'verdict' | 'reason'>, change: string) => void
   readonly write: (bytes: Uint8Array) => void

@@ -205,3 +205,14 @@ function picture(html: string, id: string): string {
   expect(from).toBeGreaterThan(0)
   return html.slice(from, html.indexOf('</svg>', from))
 }
+
+test('W5: the page has a minute once, and the date of a day in front alone', () => {
+  const spanOf = (started: string, ended: string): string =>
+    /<p class="when">(.*)<\/p>/
+      .exec(reportHtml({ ...report, started, ended }))?.[1]
+      ?.replaceAll(/<[^>]*>/g, '') ?? ''
+  const at = (time: string): string => `2026-02-${time}:00+01:00`
+  expect(spanOf(at('09T22:32'), at('09T22:32'))).toBe('2026-02-09 22:32')
+  expect(spanOf(at('09T22:32'), at('09T22:40'))).toBe('2026-02-09 22:32 to 22:40')
+  expect(spanOf(at('09T22:32'), at('10T01:00'))).toBe('2026-02-09 22:32 to 2026-02-10 01:00')
+})

@@ -148,6 +148,8 @@ echo "<promise>COMPLETE</promise>"
     expect(logs.stdout).toMatch(
       /^▸ 1\/1 Story 1   #1 of demo .*\n+\$ true\n\(exit 0, \d+ ms\)\n\n\$ cat built.*\nthe build is broken\n\(exit 4/,
     )
+    // F14: its gates, too, each in a line.
+    expect((await ralph(at, ['logs', '1'])).stdout).toMatch(/\n {2}✕ .* \(exit \d+\) .*s\n\n✕ gate failed/)
     expect((await ralph(at, ['logs', '1'])).stdout).toMatch(
       /\n✕ gate failed: .* failed \(exit 4\): the build is broken \(ralph logs demo --gate 1\)\n$/,
     )

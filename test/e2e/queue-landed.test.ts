@@ -216,10 +216,13 @@ it('up names the folders and the branches that can go, one command on each line,
     'git branch -D ralph/a',
     'git branch -D ralph/c',
   ])
+  expect((await ralph(at, ['status'])).stdout).toMatch(/^c .* repo-ralph-c$/m)
   for (const line of typed) at.git(...line.trim().split(' ').slice(1))
   expect(at.git('for-each-ref', '--format=%(refname)', 'refs/heads')).toBe(
     'refs/heads/main\nrefs/heads/ralph/b',
   )
+  // F7: a folder that is gone is no place to look into.
+  expect((await ralph(at, ['status'])).stdout).toMatch(/^c .* -$/m)
   expect((await ralph(at, ['list'])).stdout).not.toMatch(/○ open|stuck/)
 })
 

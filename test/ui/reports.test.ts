@@ -2,9 +2,10 @@
 import { describe, expect, it } from 'vitest'
 import { RalphError } from '../../src/core/error.ts'
 import type { UsageSummary } from '../../src/core/usage-summary.ts'
-import type { ChangeList, Control, Observe, StatusReport } from '../../src/ui/app.ts'
+import type { ChangeList, Control, Observe, QueueReport, StatusReport } from '../../src/ui/app.ts'
 import { paintFor, plain } from '../../src/ui/io.ts'
 import { homeText } from '../../src/ui/print/list.ts'
+import { queueRows } from '../../src/ui/print/queue-rows.ts'
 import { stepLines } from '../../src/ui/print/step-lines.ts'
 import { iteration, status } from './events.ts'
 import { ralph } from './fake-app.ts'
@@ -114,6 +115,29 @@ describe('status', () => {
     })
     expect(Math.max(...out.split('\n').map((line) => line.length))).toBeLessThan(80)
     expect(out.match(/a-work-tree-with-a-long-name-ralph-add-login/g)).toHaveLength(2)
+  })
+
+  it('F7: of several loops a work tree that was removed is not named', async () => {
+    const gone = {
+      ...status,
+      change_id: 'gone',
+      worktree_name: 'app-gone',
+      where: { is_tree_gone: true },
+    } as const
+    const answers = answering({ status: () => Promise.resolve([status, gone]) })
+    const { out } = await ralph(['status'], answers)
+    expect(out).toMatch(/^gone .* -$/m)
+    expect(out).not.toContain('app-gone')
+  })
+
+  it('F11: why a change of the queue waits and what makes its "done" worth less are two clauses', () => {
+    const entry = {
+      ...{ change: 'b', target: 'main', state: 'parked', why: 'I do not know', after: [], stories_done: 1 },
+      ...{ stories_total: 2, cost_usd: 0, branch: 'ralph/b', candidate: '', landed: '', attempt: 0 },
+      ...{ started_at: '', worked_ms: 0, warnings: ['story 2 changed no file'] },
+    } as unknown as QueueReport['entries'][number]
+    const queue = { target: 'main', target_commit: '', landed_commit: '', alive: false, entries: [entry] }
+    expect(queueRows(queue, 0)[0]?.why).toBe('I do not know; ! story 2 changed no file')
   })
 
   it('one loop on one screen: story, attempt, last activity, tokens, cost, next command', async () => {
@@ -254,6 +278,29 @@ describe('plan', () => {
     expect(JSON.parse((await ralph(['show', 'add-login', '--json'], answers)).out)).toEqual(detail)
   })
 
+  it('B11: show wraps at words, below the text that they belong to; in a pipe a line stays a line', async () => {
+    const long = 'a title that is quite a bit longer than sixty columns are, so that it wraps'
+    const [story] = detail.stories
+    const wide = {
+      ...detail,
+      stories: [{ ...story, title: long, tasks: [{ id: '1.1', text: long, state: 'open', line: 3 }] }],
+      scenarios: [{ capability: 'auth', requirement: 'Login', name: long, steps: [`WHEN ${long}`] }],
+    } as typeof detail
+    const answers = answering({ show: () => Promise.resolve(wide) })
+    const { out } = await ralph(['show', 'add-login'], {
+      ...answers,
+      env: { NO_COLOR: '1' },
+      terminal: true,
+      size: { columns: 60, rows: 20 },
+    })
+    expect(out.split('\n').filter((line) => line.length >= 60)).toEqual([])
+    expect(out).toContain(
+      '\n  [ ] 1.1 a title that is quite a bit longer than sixty\n      columns are, so that it wraps\n',
+    )
+    expect(out).toMatch(/\n {2}a title that is .*\n {2}\S.*wraps \(auth: Login\)\n {4}WHEN .*\n {4}\S/)
+    expect((await ralph(['show', 'add-login'], answers)).out).toContain(`\n  [ ] 1.1 ${long}\n`)
+  })
+
   it('F35: show without a name asks at a terminal which change is meant, and is refused in a pipe', async () => {
     const ambiguous = new RalphError('change_ambiguous', 'There are 2 open changes', {
       hint: '',
@@ -328,6 +375,16 @@ describe('plan', () => {
     const kept = { ...change, status: 'done' } as const
     expect(home({ checked_out: 'ralph/x', changes: [kept] })).toContain('ralph finish x --cleanup')
     expect(home({ checked_out: 'main', changes: [kept] })).not.toContain('ralph finish')
+    // W5: nothing is left to run or to bring.
+    expect(home({ checked_out: 'main', changes: [kept] })).toMatch(
+      /\n {2}ralph status x +where its work is, and what is next: push, .*\n {2}ralph report x --format md +.*\n {2}ralph --help/,
+    )
+    // F6: stories and tasks of one row are from the same place.
+    const away = { loop_branch: 'ralph/x', loop_stories_done: 1, loop_tasks_done: 3 }
+    const half = { ...change, stories_done: 0, stories_total: 2, tasks_done: 0, tasks_total: 5 }
+    expect(home({ changes: [{ ...half, stories_open: 2, status: 'stuck', ...away }] })).toMatch(
+      /^x +1\/2 +3\/5 /m,
+    )
     const killed = {
       ...change,
       stories_done: 0,
@@ -449,6 +506,14 @@ describe('the past', () => {
     }
     expect((await ralph(['logs'], { answers: { logs }, terminal: true })).out).toBe('\uFFFDhello\nlast\n')
     expect((await ralph(['logs'], { answers: { logs } })).out).toBe('\uFFFDhello\nlast\n')
+    // F14: what an agent says to ralph alone; a program in a pipe may look for it.
+    const promises = 'done\n**<promise>COMPLETE</promise>**\nend <promise>COMPLETE</promise>\n'
+    const talk: Observe['logs'] = ({ write }) => Promise.resolve(write(Buffer.from(promises)))
+    expect((await ralph(['logs'], { answers: { logs: talk }, terminal: true })).out).toBe(
+      'done\nend <promise>COMPLETE</promise>\n',
+    )
+    for (const words of [['logs'], ['logs', '--raw']])
+      expect((await ralph(words, { answers: { logs: talk } })).out).toBe(promises)
     const raw = await ralph(['logs', '--raw'], { answers: { logs } })
     expect(raw.out).toBe('\uFFFD\u001B[2Jhello\nlast')
     const json = await ralph(['logs', '--json'], { answers: { logs } })

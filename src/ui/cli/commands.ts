@@ -303,7 +303,8 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const { withPicked } = await import('./pick.ts')
           return withPicked(context, change, (name) => observe.show(name))
         },
-        text: async (detail, { paint }) => (await import('../print/show.ts')).showText(detail, paint),
+        text: async (detail, { paint, columns = Infinity }) =>
+          (await import('../print/show.ts')).showText(detail, { paint, columns }),
       }),
       report({
         name: 'prompt',
@@ -402,20 +403,33 @@ export const groups: readonly (readonly [heading: string, rows: readonly Row[]])
           const [n, change] = numberFirst(words)
           const iteration = options.iteration ?? (n === undefined ? undefined : iterationNumber(n))
           const { observe } = await app()
-          const { logFoot, logHead, logWriter } = await import('../print/log.ts')
+          const { logFoot, logGate, logHead, logWriter } = await import('../print/log.ts')
           const { isTerminal } = await import('../io.ts')
           // What a gate printed may be set in columns.
-          const { write, head, end } = logWriter(io.stdout, { json, raw, isWrapped: gate === undefined })
+          const { write, head, end } = logWriter(io.stdout, { json, raw, isTalk: gate === undefined })
           const began = (attempt: LoggedAttempt): void => head(logHead(attempt, io))
           const asked =
             gate === undefined
               ? { iteration, follow }
               : { iteration: gate === true ? iteration : gate, follow: false, isOfGates: true }
+          const isWatched = follow && isTerminal(io.stdout)
+          const gated: LogRequest['gate'] = (event) => {
+            if (event.type === 'gate.ended' || isWatched) head(logGate(event, io), false)
+          }
           const ended: LogRequest['ended'] = (...attempt) => head(logFoot(attempt, io))
           // Whoever opens a second terminal first waits for the loop; a script would wait for ever.
           const waits = (): void => head(['No attempt has begun yet: waiting for it (Ctrl-C ends).'])
           const early = follow && iteration === undefined && isTerminal(io.stdout) ? { waits } : {}
-          await observe.logs({ change, ...asked, ...early, began, ended, write, stop: readerGone })
+          await observe.logs({
+            change,
+            ...asked,
+            ...early,
+            began,
+            gate: gated,
+            ended,
+            write,
+            stop: readerGone,
+          })
           end()
         },
       }),

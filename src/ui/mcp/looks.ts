@@ -197,7 +197,7 @@ export function addLooks(server: McpServer, { ask, now }: Asking): void {
     ({ change_id: change }) =>
       ask(async ({ observe }) => {
         const detail = await observe.show(change)
-        return answer(showText(detail, plain), detail)
+        return answer(showText(detail, { paint: plain, columns: undefined }), detail)
       }),
   )
 }

@@ -108,6 +108,7 @@ export const changesSchema = z.looseObject({
       tasks_total: count,
       status: z.string().describe('of its loop; empty where none ever ran'),
       loop_stories_done: count.optional(),
+      loop_tasks_done: count.optional(),
       loop_branch: z.string().optional(),
       plan_on: z.string().optional(),
       parked: z.looseObject({ why: z.string(), hint: z.string() }).optional(),

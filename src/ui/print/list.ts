@@ -16,7 +16,7 @@ export function listText({ changes }: ChangeList, sheet: Sheet): string {
   const rows = changes.map((change) => [
     oneLine(change.name),
     `${String(storiesDone(change))}/${String(change.stories_total)}`,
-    `${String(isAllDone(change) ? change.tasks_total : change.tasks_done)}/${String(change.tasks_total)}`,
+    `${String(isAllDone(change) ? change.tasks_total : (change.loop_tasks_done ?? change.tasks_done))}/${String(change.tasks_total)}`,
     stateCell(change, paint),
     { text: titleOf(change), paint: paint.dim },
   ])
@@ -176,6 +176,13 @@ function nextSteps({ changes, checked_out: here }: ChangeList): readonly (readon
   if (open) {
     steps.push([`ralph loop ${oneLine(open.name)} --dry-run`, 'see what it would do; changes nothing'])
     steps.push([`ralph loop ${oneLine(open.name)}`, 'run it'])
+  }
+  // Nothing is left to run or to bring: what its user does with it now.
+  const done = changes.find((change) => ['done', 'doubt'].includes(stateOf(change)[1]))
+  if (steps.length === 0 && done !== undefined) {
+    const name = oneLine(done.name)
+    steps.push([`ralph status ${name}`, 'where its work is, and what is next: push, pull request, archive'])
+    steps.push([`ralph report ${name} --format md`, 'what was done, for the pull request'])
   }
   return [...steps, ['ralph --help', 'everything else']]
 }

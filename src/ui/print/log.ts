@@ -5,12 +5,12 @@ import { wrapWords, entryLines } from './layout.ts'
 import { clean, clip, widthOf, clockTime, oneLine } from './text.ts'
 import type { LoggedAttempt, LogRequest } from '../app.ts'
 import { legible, mark, verdictMeaning, verdictName } from '../vocabulary.ts'
-import { storyTitle } from './describe.ts'
+import { gateLines, storyTitle, withoutPromise } from './describe.ts'
 
 export interface LogWriter {
   readonly write: (bytes: Uint8Array) => void
   /** A line of ralph's own: `--json` and `--raw` are the agent's alone. */
-  readonly head: (lines: readonly string[]) => void
+  readonly head: (lines: readonly string[], isApart?: boolean) => void
   /** A last line without its line feed is not lost. */
   readonly end: () => void
 }
@@ -18,18 +18,22 @@ export interface LogWriter {
 /** Also into a pipe: what `head` or `less -R` passes on reaches a terminal all the same. */
 export function logWriter(
   stdout: Output,
-  { json, raw, isWrapped }: { json: boolean; raw: boolean; isWrapped: boolean },
+  { json, raw, isTalk }: { json: boolean; raw: boolean; isTalk: boolean },
 ): LogWriter {
   if (raw) return { write: (bytes) => void stdout.write(bytes), head: () => undefined, end: () => undefined }
   const decoder = new StringDecoder('utf8')
   let rest = ''
   let hasWritten = false
+  // What an agent says to ralph alone; what came of it is said at its end. A program in a pipe may look for it.
+  const isShown = (text: string): boolean =>
+    json || !isTalk || !isTerminal(stdout) || withoutPromise(text) === text || withoutPromise(text) !== ''
   const line = (text: string): void => {
+    if (!isShown(text)) return
     stdout.write(json ? `${JSON.stringify({ text })}\n` : `${shown(clean(text))}\n`)
   }
   const shown = (text: string): string => {
     const room = isTerminal(stdout) ? Math.max(20, stdout.columns ?? 80) - 1 : Infinity
-    if (!isWrapped || widthOf(text) <= room) return text
+    if (!isTalk || widthOf(text) <= room) return text
     const indent = /^ {0,12}/.exec(text)?.[0] ?? ''
     return wrapWords(text.slice(indent.length), room - indent.length)
       .map((part) => indent + part)
@@ -46,10 +50,10 @@ export function logWriter(
       rest = lines.pop() ?? ''
       for (const text of lines) line(text)
     },
-    head: (lines) => {
+    head: (lines, isApart = true) => {
       if (json) return
       end()
-      stdout.write([...(hasWritten ? [''] : []), ...lines, ''].join('\n'))
+      stdout.write([...(hasWritten && isApart ? [''] : []), ...lines, ''].join('\n'))
       hasWritten = true
     },
     end,
@@ -73,6 +77,21 @@ export function logHead(
     },
     { paint, columns },
   ).map((line) => legible(line, env))
+}
+
+/** As the loop's own terminal shows it; that one has begun is news only to who waits. */
+export function logGate(
+  event: Parameters<NonNullable<LogRequest['gate']>>[0],
+  { stdout, env }: Pick<Io, 'stdout' | 'env'>,
+): readonly string[] {
+  const paint = paintFor(stdout, env)
+  const columns = isTerminal(stdout) ? Math.max(20, stdout.columns ?? 80) : undefined
+  const sheet = { paint, columns }
+  const lines =
+    event.type === 'gate.ended'
+      ? gateLines(event, sheet).slice(0, 1)
+      : entryLines({ indent: 2, sign: mark('working', paint), text: oneLine(event.command) }, sheet)
+  return lines.map((line) => legible(line, env))
 }
 
 /** What came of it, as ralph judged it: the agent's last words are only its own. */

@@ -63,7 +63,7 @@ export function queueRows({ target, entries }: QueueReport, nowMs: number): read
           ...entry.warnings.map((words) => (doneState([words])[1] === 'doubt' ? `! ${words}` : words)),
         ]
           .filter((each) => each !== '')
-          .join('  '),
+          .join('; '),
       ),
       hint: clean(entry.hint ?? ''),
     }

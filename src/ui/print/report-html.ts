@@ -40,7 +40,7 @@ export function reportHtml(report: RunReport): string {
 <header>
 <h1>${name} <span class="status ${meaning}">${state}</span></h1>
 ${reasonOf(report) === '' ? '' : `<p class="reason">${escape(reasonOf(report))}</p>`}
-${hasRun ? `<p class="when"><time datetime="${escape(report.started)}">${when(report.started)}</time> to <time datetime="${escape(report.ended)}">${when(report.ended)}</time></p>` : ''}
+${hasRun ? `<p class="when">${span(report)}</p>` : ''}
 </header>
 ${about(report)}
 ${tiles(report)}
@@ -145,8 +145,13 @@ function escape(text: string): string {
   return escapeXml(oneLine(text))
 }
 
-function when(stamp: string): string {
-  return escape(stamp.slice(0, 16).replace('T', ' '))
+/** From and to, each once: a minute is one time, a day has its date in front alone. */
+function span({ started, ended }: RunReport): string {
+  const [from, to] = [started, ended].map((stamp) => stamp.slice(0, 16).replace('T', ' '))
+  const until = to?.slice(0, 10) === from?.slice(0, 10) ? to?.slice(11) : to
+  const time = (stamp: string, words = ''): string =>
+    `<time datetime="${escape(stamp)}">${escape(words)}</time>`
+  return from === to ? time(started, from) : `${time(started, from)} to ${time(ended, until)}`
 }
 
 const reportStyle = `

@@ -349,7 +349,7 @@ function allStatuses(reports: readonly StatusReport[], { paint, columns }: Statu
       `${String(done)}/${String(total)}`,
       String(report.current_iteration),
       usedWord(report),
-      oneLine(report.worktree_name),
+      report.where?.is_tree_gone ? '-' : oneLine(report.worktree_name),
     ]
   })
   const headings = ['change', 'state', 'stories', 'attempts', 'tokens', 'work tree']
