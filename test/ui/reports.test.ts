@@ -132,9 +132,21 @@ describe('status', () => {
 
   it('F11: why a change of the queue waits and what makes its "done" worth less are two clauses', () => {
     const entry = {
-      ...{ change: 'b', target: 'main', state: 'parked', why: 'I do not know', after: [], stories_done: 1 },
-      ...{ stories_total: 2, cost_usd: 0, branch: 'ralph/b', candidate: '', landed: '', attempt: 0 },
-      ...{ started_at: '', worked_ms: 0, warnings: ['story 2 changed no file'] },
+      change: 'b',
+      target: 'main',
+      state: 'parked',
+      why: 'I do not know',
+      after: [],
+      stories_done: 1,
+      stories_total: 2,
+      cost_usd: 0,
+      branch: 'ralph/b',
+      candidate: '',
+      landed: '',
+      attempt: 0,
+      started_at: '',
+      worked_ms: 0,
+      warnings: ['story 2 changed no file'],
     } as unknown as QueueReport['entries'][number]
     const queue = { target: 'main', target_commit: '', landed_commit: '', alive: false, entries: [entry] }
     expect(queueRows(queue, 0)[0]?.why).toBe('I do not know; ! story 2 changed no file')
