@@ -214,7 +214,18 @@ async function finishedAlready(site: Site, run: OpenRun['run']): Promise<string>
   if (where?.squashed !== undefined)
     return `squashed into ${where.squashed.slice(0, 7)} on ${where.squashed_on || place}`
   if (where?.is_nothing) return `it had saved nothing, and ${place} is as you left it`
-  const at = where?.cleaned_at === undefined ? '' : ` since the cleanup at ${where.cleaned_at.slice(11, 19)}`
+  const time = where?.cleaned_at?.slice(11, 19) ?? ''
+  const at = time === '' ? '' : ` since the cleanup at ${time}`
+  if (where?.away !== undefined)
+    throw new RalphError(
+      'finish_conflict',
+      `The work of ${run.change} is not on ${place} any more, where the cleanup at ${time} had brought it.`,
+      {
+        hint: `Nothing was touched. Its commits are kept as ${where.away.kept}; to bring it again: ${where.away.back}`,
+      },
+    )
+  if (where?.brought_on !== undefined)
+    return `its work is on ${where.brought_on || 'your detached HEAD'}; the cleanup at ${time} had brought it to ${place}`
   return where?.uncommitted === false
     ? `its work is on ${place}${at}`
     : `its work is on ${place}, uncommitted,${at}`

@@ -157,7 +157,16 @@ async function workPlace(
   if (where.is_nothing) return { work: `nothing was saved; ${place} is as it was left` }
   if (where.squashed !== undefined)
     return { work: `one commit on ${where.squashed_on || place}, ${where.squashed}` }
+  const at = where.cleaned_at.slice(11, 19)
+  if (where.away !== undefined)
+    return {
+      work: `brought to ${place} by the cleanup at ${at}, and not there any more; its commits are kept as ${where.away.kept}`,
+    }
+  if (where.brought_on !== undefined)
+    return {
+      work: `on ${where.brought_on || 'a detached HEAD'}; brought to ${place} by the cleanup at ${at}`,
+    }
   return {
-    work: `on ${place}${where.uncommitted === false ? '' : ', uncommitted'}, since the cleanup at ${where.cleaned_at.slice(11, 19)}`,
+    work: `on ${place}${where.uncommitted === false ? '' : ', uncommitted'}, since the cleanup at ${at}`,
   }
 }

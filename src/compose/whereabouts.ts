@@ -14,6 +14,7 @@ import type { LoopEvent } from '../core/event.ts'
 import type { ParkedWork } from '../core/report.ts'
 import { hasMerge } from '../core/story.ts'
 import type { LandedWork, StatusReport } from '../ui/app.ts'
+import type { broughtWork } from './brought.ts'
 import type { PlanNow } from './plan-now.ts'
 import { isRunning, isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
@@ -63,7 +64,13 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     ])
   // What else is uncommitted is the user's own.
   const isAllMine = isCleaned && finished !== undefined && broughtNothing(finished)
-  const uncommitted = (squashed !== undefined || isAllMine) && isHere ? false : isDirty
+  const { cleaned } = run.state.git
+  const brought =
+    isDirty === undefined || squashed !== undefined || isAllMine || isInPlace || cleaned === undefined
+      ? undefined
+      : await findBrought(git, { change: run.change, cleaned, checkpoint, original: originalBranch })
+  const uncommitted =
+    (squashed !== undefined || isAllMine) && isHere ? false : (brought?.uncommitted ?? isDirty)
   const told = [...live, ...(uncommitted === false && !isAllMine ? [] : notes)]
   const isForUser = run.state.outcome?.stopReason === 'human' && run.state.settings.done_criteria === 'tasks'
   const yours = isForUser ? await (await import('./plan-now.ts')).yoursNow(site, run) : []
@@ -94,6 +101,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(isCleaned && finished !== undefined && { cleaned_at: finished.time }),
       ...(squashed !== undefined && { squashed: made, squashed_on: squashed }),
       ...(uncommitted !== undefined && { uncommitted }),
+      ...brought,
       ...(isAllMine && { is_nothing: true as const }),
       ...(!isThere && { is_gone: true as const }),
       ...(isAncestor && { is_merged: true as const }),
@@ -117,6 +125,18 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
     ...(run.state.gone.length > 0 && { gone }),
     ...(told.length > 0 && { notes: told }),
   }
+}
+
+/** Merged, its commits are there, whatever was made of them since. */
+async function findBrought(
+  git: Git,
+  {
+    checkpoint = '',
+    ...run
+  }: Parameters<typeof broughtWork>[1] & { readonly checkpoint?: string | undefined },
+): ReturnType<typeof broughtWork> {
+  if (await isMerged(git, checkpoint, run.original)) return undefined
+  return (await import('./brought.ts')).broughtWork(git, run)
 }
 
 /** Seldom needed, and dear to load. */

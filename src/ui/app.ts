@@ -463,6 +463,10 @@ interface Whereabouts {
   readonly squashed_on?: string
   /** Of a run that works in the user's tree, or was cleaned up: whether its work may be uncommitted there now. */
   readonly uncommitted?: boolean
+  /** Not that branch, but the one that is checked out has it in a commit. */
+  readonly brought_on?: string
+  /** Neither has it: the ref with its commits, and the command that brings it again. */
+  readonly away?: { readonly kept: string; readonly back: string }
   /** The cleanup had nothing to bring: no attempt was saved. */
   readonly is_nothing?: true
   /** Of a keep, while its branch is there and not merged. */

@@ -201,8 +201,15 @@ function removal(tree: string, only: readonly string[] = []): Step {
 
 /** What a cleanup leaves to its user. */
 function afterCleanup(report: StatusReport): readonly Step[] {
-  const { uncommitted, leftover_tree: tree, leftover_files: only, cleaned_at: cleaned } = report.where ?? {}
+  const {
+    away,
+    uncommitted,
+    leftover_tree: tree,
+    leftover_files: only,
+    cleaned_at: cleaned,
+  } = report.where ?? {}
   return [
+    ...(away === undefined ? [] : [['next', oneLine(away.back), 'bring it again'] as const]),
     ...(uncommitted === false || (cleaned === undefined && report.choice !== 'cleanup')
       ? []
       : [onOriginal(report)]),
@@ -230,7 +237,8 @@ function switchNext({ where, stop_reason: why, done_criteria: done }: StatusRepo
 function openNext(report: StatusReport): readonly Step[] {
   const change = oneLine(report.change_id)
   const { open } = planOf(report)
-  if (open === 0) return []
+  // Those of a plan whose work is put away were done there.
+  if (open === 0 || report.where?.away !== undefined) return []
   const { branch, cleaned_at: cleaned, leftover_tree: tree, home } = report.where ?? {}
   // A new run in a work tree of its own would begin without what the cleanup has left uncommitted; the old tree has it.
   const isCleaned = cleaned !== undefined && tree === undefined && branch !== report.original_branch

@@ -130,6 +130,11 @@ export function workWords(report: StatusReport): string {
     if (report.where?.is_nothing || (uncommitted === false && hasNone))
       return `nothing was saved; ${original} is as you left it`
     const since = `since the cleanup at ${clockTime(cleaned)}`
+    const { away, brought_on: on } = report.where ?? {}
+    if (away !== undefined)
+      return `brought to ${original} by the cleanup at ${clockTime(cleaned)}, and not there any more; its commits are kept as ${oneLine(away.kept)}`
+    if (on !== undefined)
+      return `on ${branchName(on)}, committed; brought to ${original} by the cleanup at ${clockTime(cleaned)}`
     return uncommitted === false
       ? `on ${original}, committed; brought there by the cleanup at ${clockTime(cleaned)}`
       : `on ${original}, uncommitted, ${since}`
