@@ -1,4 +1,5 @@
 // The streams and the surroundings of one command, so that tests can bring their own.
+import { fstatSync } from 'node:fs'
 import { paintWith, type Paint } from './paint.ts'
 
 export type { Paint } from './paint.ts'
@@ -7,6 +8,7 @@ export interface Output extends NodeJS.WritableStream {
   readonly isTTY?: boolean | undefined
   readonly columns?: number | undefined
   readonly rows?: number | undefined
+  readonly fd?: number | undefined
   /** What waits to be read. */
   readonly writableLength?: number | undefined
 }
@@ -32,6 +34,19 @@ export function paintFor(stream: Output, env: NodeJS.ProcessEnv): Paint {
   const forced = env['FORCE_COLOR']
   if (forced !== undefined && forced !== '') return paintWith(forced !== '0' && forced !== 'false')
   return paintWith(isTerminal(stream) && env['TERM'] !== 'dumb')
+}
+
+/** As with 2>&1, or on one terminal: who reads one reads the other. */
+export function isOnePlace({ stdout, stderr }: Pick<Io, 'stdout' | 'stderr'>): boolean {
+  if (stdout === stderr) return true
+  if (stdout.fd === undefined || stderr.fd === undefined) return false
+  try {
+    const [one, other] = [fstatSync(stdout.fd), fstatSync(stderr.fd)]
+    return one.dev === other.dev && one.ino === other.ino
+  } catch {
+    // Closed: nobody reads it.
+    return false
+  }
 }
 
 export function isTerminal(stream: { readonly isTTY?: boolean | undefined }): boolean {

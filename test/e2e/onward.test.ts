@@ -1,7 +1,8 @@
 // What to type next is the same wherever one looks, and it gets further.
 import { expect, test } from 'vitest'
 import type { Scratch } from './harness.ts'
-import { goodAgent, ralph, scratch, tasksOf } from './harness.ts'
+import { run } from '../shell.ts'
+import { goodAgent, program, ralph, scratch, tasksOf } from './harness.ts'
 
 const gate = 'grep -q good hello.txt'
 
@@ -15,6 +16,13 @@ async function refused(): Promise<Scratch> {
   expect((await ralph(at, ['resume', 'demo'])).code).toBe(3)
   return at
 }
+
+test('F5: with several changes the example of what to type is one with a plan', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('openspec/changes/another/proposal.md', '# Another\n')
+  const end = await ralph(at, ['loop', '--agent-command', goodAgent])
+  expect([end.code, end.stderr]).toEqual([2, expect.stringContaining('e.g. `ralph loop demo`')])
+})
 
 test('B6: at --max-iterations the error, the last lines, status and why name one command, and it works', async () => {
   const at = scratch({ tasks: tasksOf(4) })
@@ -78,4 +86,14 @@ test('B6 B11: after a gate that ran out of time all name more time, and nobody i
     expect(text).toContain('ralph resume demo --iteration-timeout 4s')
     expect(text).not.toContain('--gate 1')
   }
+})
+
+test('F10: where both streams go to one place the last lines are the only word on why it ended; stderr alone has the error', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const words = ['loop', 'demo', '--max-retries', '0', '--agent-command', 'exit 1']
+  const typed = [process.execPath, program, ...words].map((word) => `'${word}'`).join(' ')
+  const both = run('sh', ['-c', `${typed} 2>&1; true`], { cwd: at.repo, env: at.env })
+  expect(both).toMatch(/✕ stuck: story 1[^]*try again +ralph resume demo/)
+  expect(both).not.toContain('error:')
+  expect((await ralph(at, ['resume', 'demo'])).stderr).toMatch(/^error: Story 1 failed/m)
 })

@@ -64,11 +64,13 @@ export async function resolveChange(
     return await refuseClosed(root, only.name)
   }
   const names = [only, ...others].map((each) => each.name)
+  // One without tasks is asked for as a whole: no good first try.
+  const example = open.find((each) => each.tasks_total > 0) ?? only
   const [message, hint] =
     open.length > 0
       ? [
           `There are ${names.length} open changes`,
-          `Name the one you mean, e.g. \`ralph loop ${names[0] ?? ''}\`.`,
+          `Name the one you mean, e.g. \`ralph loop ${example.name}\`.`,
         ]
       : [
           `No task is open in any of the ${names.length} changes`,

@@ -4,7 +4,7 @@ import type { LoopEvent } from '../../core/event.ts'
 import { headOf, type Head } from '../../core/git-facts.ts'
 import { lastingWarnings } from '../../core/outcome.ts'
 import type { Io, Output } from '../io.ts'
-import { isTerminal, paintFor } from '../io.ts'
+import { isOnePlace, isTerminal, paintFor } from '../io.ts'
 import { agentName, isUtf8, legible, mark } from '../vocabulary.ts'
 import { applyBoard, attemptMs, emptyBoard, storyRow } from './board.ts'
 import {
@@ -61,6 +61,8 @@ export function createLines(
   io: Pick<Io, 'stdout' | 'stderr' | 'env'>,
 ): (event: LoopEvent) => readonly Line[] {
   const toScreen = isTerminal(io.stdout)
+  /** What the last lines say is not said once more below them. */
+  const isSeen = toScreen || isOnePlace(io)
   const isAscii = !isUtf8(io.env)
   const paints = { stdout: paintFor(io.stdout, io.env), stderr: paintFor(io.stderr, io.env) }
   let board = emptyBoard
@@ -74,7 +76,7 @@ export function createLines(
   /** Nobody reads stdout any more: how it ends is for whoever sees stderr. */
   let isUnread = false
   let ending: Omit<Ending, 'complete' | 'board'> = { begun: false, lasting: [] }
-  /** Why it ended: for who reads stderr alone, and so below the last lines where both go to one place. */
+  /** Why it ended: for who reads stderr alone. */
   let failure: readonly Line[] = []
 
   /** What was not shown of what is said now; told before whatever comes next, since a flood comes in many pieces. */
@@ -189,7 +191,7 @@ export function createLines(
     if (event.type === 'stop.requested') isUnread ||= event.unread === true
     const to = isAlarm || isUnread ? 'stderr' : 'stdout'
     const sheet = { paint: paints[to], columns: columnsOf(io[to]) }
-    const own = isAlarm ? alarmLines(event, sheet, toScreen) : stdoutLines(event, sheet)
+    const own = isAlarm ? alarmLines(event, sheet, isSeen) : stdoutLines(event, sheet)
     const isOver = unshown !== undefined && event.type !== 'agent.message' && own.length > 0
     const lines = unshown !== undefined && isOver ? [...moreLines(unshown, sheet), ...own] : own
     if (isOver) unshown = undefined

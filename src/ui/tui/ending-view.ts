@@ -1,7 +1,8 @@
 // The last screens as they are drawn: the choice, and the result.
+import { firstNames } from '../../core/first-names.ts'
 import { keepsWork } from '../../core/report.ts'
 import { branchName, storyName } from '../print/describe.ts'
-import { oneLine, plural } from '../print/text.ts'
+import { clip, oneLine, plural } from '../print/text.ts'
 import { canGoOn, choicesOf, isForShell, isRead, resultTabs } from './ending.ts'
 import type { EndingScreen } from './ending.ts'
 import { editorLine, typedText } from './editor.ts'
@@ -211,6 +212,6 @@ function openLines({ loop }: EndingScreen, width: number): readonly Line[] {
   if (complete === undefined || complete.status === 'done') return []
   const open = (state?.stories ?? []).filter(({ status }) => status === 'open')
   if (open.length === 0) return []
-  const names = open.map(({ id, title }) => harmless(oneLine(storyName(id, title)))).join(', ')
-  return wrapSpans(line(`not done: ${names}`, dim), width, line('  '), '  ').slice(0, 3)
+  const names = open.map(({ id, title }) => clip(harmless(oneLine(storyName(id, title))), 40))
+  return wrapSpans(line(`not done: ${firstNames(names, 3)}`, dim), width, line('  '), '  ')
 }

@@ -611,6 +611,22 @@ describe('the end', () => {
     expect(playing(whole).read().text()).not.toContain('a try again')
   })
 
+  test('F12: of many stories that are not done the first are named, whole or with an ellipsis, and the others counted', () => {
+    const many = stopped(halfWay).map(({ at, body }): At => {
+      if (body.type !== 'plan.read') return { at, body }
+      const stories = Array.from({ length: 24 }, (_, n) => ({
+        id: String(n + 1),
+        title: `Story ${n + 1} ${'with a long title '.repeat(4)}`,
+        status: 'open' as const,
+        tasks_done: 0,
+        tasks_total: 1,
+      }))
+      return { at, body: { ...body, stories, only_changed: undefined } }
+    })
+    const text = playing(many, { columns: 80, rows: 24 }).read().text().replaceAll(/\s+/g, ' ')
+    expect(text).toMatch(/not done: 1 Story 1 with[^…]*…, 2 Story 2 [^…]*…, 3 Story 3 [^…]*… and 21 more/)
+  })
+
   test('a and ↓: a note is written before it goes on, at the choice and at the result; Enter without one starts it as it is', () => {
     const act = { do: 'start', change, how: 'resume', flags: {} } as const
     for (const [columns, before] of [
