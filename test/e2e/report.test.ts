@@ -54,6 +54,26 @@ describe('a run as a document', () => {
     expect(await report()).toMatch(/^ {2}work +on main, uncommitted, since the cleanup at [\d:]{8}$/m)
   })
 
+  test('B11: the report names no branch that is gone, was merged and deleted, or never was', async () => {
+    const at = scratch({ tasks: tasksOf(1) })
+    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    const report = async (): Promise<string> =>
+      (await ralph(at, ['report', 'demo'])).stdout.replaceAll(/\s+/g, ' ')
+    const tip = at.git('rev-parse', 'ralph/demo')
+    at.git('switch', '-q', 'main')
+    at.git('branch', '-qD', 'ralph/demo')
+    expect(await report()).toContain(
+      ` work was on ralph/demo, which is gone (deleted or renamed); its last checkpoint is ${tip.slice(0, 12)} `,
+    )
+    at.git('merge', '-q', tip)
+    expect(await report()).toContain(' work merged into main; ralph/demo is deleted ')
+    const none = scratch({ tasks: tasksOf(1).replaceAll('[ ]', '[x]') })
+    expect((await ralph(none, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+    const { stdout } = await ralph(none, ['report', 'demo'])
+    expect(stdout).toContain('  work    nothing was started; the repository is not changed\n')
+    expect(stdout).not.toContain('ralph/demo')
+  })
+
   test('B11: each attempt names the program that made it, a resume may have another; what nobody knows has no column; the text says what is next', async () => {
     const at = scratch({ tasks: tasksOf(2) })
     at.write(

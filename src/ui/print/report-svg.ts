@@ -2,7 +2,7 @@
 import { tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport } from '../../core/report.ts'
 import { verdictName } from '../vocabulary.ts'
-import { inOrder, verdictKind, verdictKinds } from './report-words.ts'
+import { attemptName, inOrder, verdictKind, verdictKinds } from './report-words.ts'
 import { clip, duration, excerpt, oneLine, plural, tokens, tokenWord, tokenWords } from './text.ts'
 
 const width = 960
@@ -89,7 +89,7 @@ function bar(attempt: AttemptReport, x: (ms: number) => number, y: number): stri
   const sign = verdictKinds[kind].sign
   const words = wide >= 40 ? `${sign} ${String(attempt.n)}` : wide >= 14 ? sign : ''
   const reason = excerpt(attempt.reason, 160)
-  const title = `#${String(attempt.n)}, try ${String(attempt.attempt)}: ${verdictName(attempt.verdict)}, ${tokenWords(attempt)}, ${duration(tookMs(attempt))}${reason === '' ? '' : `. ${reason}`}`
+  const title = `${attemptName(attempt)}, try ${String(attempt.attempt)}: ${verdictName(attempt.verdict)}, ${tokenWords(attempt)}, ${duration(tookMs(attempt))}${reason === '' ? '' : `. ${reason}`}`
   return `<g class="bar ${kind}"><title>${escapeXml(title)}</title><rect x="${fixed(from)}" y="${y}" width="${fixed(wide)}" height="${barHeight}" rx="3"/>${
     words === ''
       ? ''

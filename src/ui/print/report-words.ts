@@ -216,10 +216,11 @@ export function storiesTable({ stories }: RunReport): Table {
 
 export function iterationsTable(report: RunReport): Table {
   const isMixed = byMany(report)
+  const isOneRun = inOrder(report).every(([, { run }]) => run === undefined)
   return withoutUnknown({
     heads: ['#', 'Story', ...(isMixed ? ['Agent'] : []), 'Result', 'Tokens', 'Cost', 'Time', 'Reason'],
     rows: inOrder(report).map(([story, attempt]) => [
-      attempt.run === undefined ? number(attempt.n) : words(attemptName(attempt)),
+      isOneRun ? number(attempt.n) : words(attemptName(attempt)),
       words(story.story_id),
       ...(isMixed ? [words(agentOf(attempt))] : []),
       { text: verdictName(attempt.verdict), kind: verdictKind(attempt.verdict) },
