@@ -54,6 +54,7 @@ import { archive } from './landing-archive.ts'
 import { leavingNoWayOut } from '../adapters/git/guard/ways-out.ts'
 import { setUp } from './set-up.ts'
 import type { SetUp } from './set-up.ts'
+import { whyOwn } from './own-files.ts'
 import { whyOpen, whyUnfit } from './plan-files.ts'
 import { isAsLeft } from './queue-entry.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
@@ -204,6 +205,8 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     },
     notLanded: (target, commits, refs) => notLandedOn(git, target, commits, refs),
     async build(change, { base, tip, generated, isAtRef }, stop) {
+      const own = await whyOwn(site, await knownRun(site, change), base)
+      if (own !== undefined) return own
       const lost = await lostStart(site, change, base, tip)
       const merge = (): ReturnType<typeof mergeCommits> =>
         lost === undefined ? mergeCommits(git, base, tip) : mergeSince(git, lost, base, tip)

@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { readNow } from '../adapters/files/now.ts'
 import { shown, type Git } from '../adapters/git/git.ts'
+import { safeToType } from '../adapters/git/landing/safe-to-type.ts'
 import { loopTree } from '../adapters/git/start/worktrees.ts'
 import { isAncestor } from '../adapters/git/tree/tree.ts'
 import { changeDirOf } from '../adapters/openspec/changes.ts'
@@ -52,11 +53,16 @@ export async function whyOpen(
   const { open = 0, total = 0 } = (await planNow(site, change, root)) ?? {}
   if (open === 0) return undefined
   const at = (await loopTree(site.git, change))?.worktree
-  const go = at === undefined ? [`git switch ralph/${change}`] : []
+  const go = at === undefined ? [await safeToType(site.git, `git switch ralph/${change}`)] : []
   // A story that came on the target is not in the plan that its loop would read.
   const bring = (await isAncestor(site.git, base, tip))
     ? []
-    : [`git${at === undefined ? '' : ` -C ${shellWord(at)}`} merge ${base.slice(0, 12)}`]
+    : [
+        await safeToType(
+          site.git,
+          `git${at === undefined ? '' : ` -C ${shellWord(at)}`} merge ${base.slice(0, 12)}`,
+        ),
+      ]
   const then = at === undefined ? `git switch -; ralph land ${change}` : `ralph queue retry ${change}`
   return {
     refused: `it is not done: ${open} of ${total} stories ${open === 1 ? 'is' : 'are'} open in the plan that would land`,
