@@ -158,6 +158,7 @@ export async function playRound(plan: Plan, program = ralph): Promise<Played> {
 
   /** Any ralph command, without events of its own. */
   const call = async (args: readonly string[]): Promise<Said> => {
+    await settled(world)
     const before = pictureOf(world)
     const doneBefore = deeds
     const child = spawn(process.execPath, [program, ...args], {
@@ -398,4 +399,15 @@ async function killAll(world: World): Promise<void> {
 async function until(holds: () => boolean): Promise<void> {
   const began = performance.now()
   while (!holds() && performance.now() - began < 20_000) await pause(5)
+}
+
+/** What a command has ended may take a moment to go, on a busy machine too long a one: that is no deed of the next command's. */
+async function settled(world: World): Promise<void> {
+  let last = alive(world).join()
+  for (let looks = 0, same = 0; last !== '' && same < 3 && looks < 50; looks += 1) {
+    await pause(20)
+    const now = alive(world).join()
+    same = now === last ? same + 1 : 0
+    last = now
+  }
 }
