@@ -1,4 +1,5 @@
 // A run in hand: its lock first, then its journal. What was read before a lock is never used after it.
+// Long because a lock, what is read under it and who is refused belong together: each is wrong without the others.
 import { existsSync } from 'node:fs'
 import { rmdir } from 'node:fs/promises'
 import { dirname } from 'node:path'

@@ -1,4 +1,5 @@
 // What all forms of the report show, so that they say the same: its words, its figures and its two tables, before any markup.
+// Long because each format says the same of the same thing: a word that stood elsewhere would differ.
 import { firstNames } from '../../core/first-names.ts'
 import { keepsWork, tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport, Spending, StoryByHand, StoryReport } from '../../core/report.ts'
