@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { leftIn, removalWords } from '../adapters/git/finish/only-in-worktree.ts'
 import type { Git } from '../adapters/git/git.ts'
+import { hasNoCommits } from '../adapters/git/stash/stash.ts'
 import { readRef } from '../adapters/git/refs/refs.ts'
 import { storiesBefore } from '../adapters/git/start/own-part.ts'
 import { remoteOf } from '../adapters/git/formats/remote.ts'
@@ -60,6 +61,9 @@ export async function finishHeld(
   choice: Exclude<FinishChoice, 'later'>,
   own?: string,
 ): Promise<Said> {
+  // Before a repair, which touches the work tree.
+  if ((choice === 'squash' || choice === 'rename') && held.run.state.settings?.checkpoint === 'stash')
+    throw hasNoCommits(held.run.change, choice)
   // One that was killed half-way is completed, whatever is asked for now.
   const isCompleted = held.run.state.git.pending?.operation.op === 'finish'
   // A squash is a cleanup whose work is committed, a rename a keep: that is what the run remembers.

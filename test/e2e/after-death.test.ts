@@ -389,6 +389,17 @@ describe.each([
     expect((await ralph(at, ['status', 'demo'])).stdout).not.toContain('may be yours')
   })
 
+  test('F7: a finish that is refused for what was known before its repair repairs nothing', async () => {
+    const { at } = await killed({ flags: ['--checkpoint', 'stash'] })
+    const before = picture(at)
+    for (const choice of [['--squash'], ['--keep', '--rename']]) {
+      const refused = await ralph(at, ['finish', 'demo', ...choice])
+      expect([refused.code, refused.stdout]).toEqual([2, ''])
+      expect(refused.stderr).toMatch(/it has no commits to (squash|rename)[^]*Nothing was touched/)
+    }
+    expect(picture(at)).toBe(before)
+  })
+
   test('F11: a file that is written anew after a repair undid it is not in the command that status names', async () => {
     const { at } = await killed({ flags, orphan: true })
     edits(at)

@@ -188,16 +188,18 @@ async function completeSave(
   await recordState(store, await fullState(store, snapshot), commit, snapshot)
 }
 
+export function hasNoCommits(change: string, choice: 'squash' | 'rename'): RalphError {
+  return new RalphError(
+    'usage',
+    `The run of ${change} uses --checkpoint stash: it has no commits to ${choice}.`,
+    {
+      hint: `Nothing was touched. The work is in your tree: ralph finish ${change} --cleanup, then git add and git commit.`,
+    },
+  )
+}
+
 async function finish(store: Store, choice: FinishChoice): Promise<FinishReport> {
-  if (choice === 'squash' || choice === 'rename') {
-    throw new RalphError(
-      'usage',
-      `The run of ${store.change} uses --checkpoint stash: it has no commits to ${choice}.`,
-      {
-        hint: `Nothing was touched. The work is in your tree: ralph finish ${store.change} --cleanup, then git add and git commit.`,
-      },
-    )
-  }
+  if (choice === 'squash' || choice === 'rename') throw hasNoCommits(store.change, choice)
   const { git } = store
   const { origin, initial, checkpoint, cleaned } = store.memory()
   if (origin === undefined || initial === undefined || checkpoint === undefined) {
