@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { leftIn, removalWords } from '../adapters/git/finish/only-in-worktree.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { hasNoCommits } from '../adapters/git/stash/stash.ts'
-import { readRef } from '../adapters/git/refs/refs.ts'
 import { storiesBefore } from '../adapters/git/start/own-part.ts'
 import { remoteOf } from '../adapters/git/formats/remote.ts'
 import { readSettingsFile } from '../config/files.ts'
@@ -19,12 +18,13 @@ import { openspecWords } from './beforehand.ts'
 import { acceptGitSettings, hiddenPaths } from './checkpoints.ts'
 import { agree, unagreed } from './config-trust.ts'
 import { inOrder, withRun } from './control.ts'
+import { finishedAlready } from './finished.ts'
 import type { OpenRun } from './open-run.ts'
 import { isPlanGone, planNow } from './plan-now.ts'
 import { withEngine } from './run-engine.ts'
-import { isSettled, isTree, needsRepair } from './site.ts'
+import { isTree, needsRepair } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
-import { landedHere, landedWords, refuseConflictHere, whereabouts } from './whereabouts.ts'
+import { landedHere, landedWords, refuseConflictHere } from './whereabouts.ts'
 
 /** The choice, the user's word on what agents changed of config files and git's settings, or both. */
 export async function finishOrAccept(
@@ -71,7 +71,7 @@ export async function finishHeld(
   const landed = isCompleted || needsRepair(held.run) ? undefined : await landedHere(site, held.run)
   if (landed !== undefined) return await landedSaid(site, held.run, landed, choice)
   if (kept === 'cleanup' && !isCompleted) await refuseConflictHere(site, held.run)
-  const already = await finishedAlready(site, held.run)
+  const already = await finishedAlready(site, held.run, choice)
   if (already !== '') {
     const { change, state } = held.run
     return {
@@ -205,34 +205,6 @@ async function landedSaid(site: Site, run: KnownRun, work: LandedWork, choice: F
     ...(onward.length > 0 && { next: onward.join('; ') }),
     data: { change_id: run.change, choice, user_paths: [], loop_paths: [], landed: work.commit },
   }
-}
-
-/** Where the work of a run is that was brought back before: another word on it would only spoil its record. Else empty. */
-async function finishedAlready(site: Site, run: OpenRun['run']): Promise<string> {
-  const { branch, choice, git, originalBranch } = run.state
-  const isBrought = choice === 'cleanup' && git.cleaned !== undefined && git.origin === undefined
-  const isLeft = needsRepair(run) || (await readRef(site.git, `refs/heads/ralph/${run.change}`)) !== undefined
-  if (!isSettled(run) && (!isBrought || isLeft || branch === originalBranch)) return ''
-  const { where } = await whereabouts(site, run)
-  const place = originalBranch === '' ? 'your detached HEAD' : originalBranch
-  if (where?.squashed !== undefined)
-    return `squashed into ${where.squashed.slice(0, 7)} on ${where.squashed_on || place}`
-  if (where?.is_nothing) return `it had saved nothing, and ${place} is as you left it`
-  const time = where?.cleaned_at?.slice(11, 19) ?? ''
-  const at = time === '' ? '' : ` since the cleanup at ${time}`
-  if (where?.away !== undefined)
-    throw new RalphError(
-      'finish_conflict',
-      `The work of ${run.change} is not on ${place} any more, where the cleanup at ${time} had brought it.`,
-      {
-        hint: `Nothing was touched. Its commits are kept as ${where.away.kept}; to bring it again: ${where.away.back}`,
-      },
-    )
-  if (where?.brought_on !== undefined)
-    return `its work is on ${where.brought_on || 'your detached HEAD'}; the cleanup at ${time} had brought it to ${place}`
-  return where?.uncommitted === false
-    ? `its work is on ${place}${at}`
-    : `its work is on ${place}, uncommitted,${at}`
 }
 
 /** What people do with commits: they go to the others, and the change into OpenSpec's archive. */

@@ -167,6 +167,25 @@ describe('finish --squash', () => {
     expect(at.git('status', '--porcelain')).toBe('')
   })
 
+  test('F6: a squash that is asked for again after a hook’s refusal ends with 1 until its commit is made, and names it', async () => {
+    const at = await looped()
+    hook(at, 'exit 1')
+    const squash = ['finish', 'demo', '--squash']
+    expect((await ralph(at, squash)).code).toBe(1)
+    hook(at, 'exit 0')
+    const again = await ralph(at, squash)
+    expect([again.code, again.stdout]).toEqual([1, ''])
+    expect(again.stderr).toContain('The work of demo is on main, uncommitted')
+    const [, file = ''] = /git commit -F (\S+)/.exec(again.stderr) ?? []
+    at.git('commit', '-q', '-F', file)
+    expect((await ralph(at, squash)).code).toBe(0)
+    // Of a cleanup that was no squash there is no message.
+    const cleaned = await looped()
+    expect((await ralph(cleaned, ['finish', 'demo', '--cleanup'])).code).toBe(0)
+    const { code, stderr } = await ralph(cleaned, squash)
+    expect([code, stderr]).toEqual([1, expect.stringContaining('git add and git commit')])
+  })
+
   test('F37: status names the one commit, whatever else is uncommitted there', async () => {
     const at = scratch({ tasks: tasksOf(1) })
     at.write('README.md', '# mine\n')
