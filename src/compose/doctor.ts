@@ -22,6 +22,7 @@ import type { Diagnosis } from '../ui/app.ts'
 import { missingAgent } from './agent-program.ts'
 import { agentView, gateToOffer } from './beforehand.ts'
 import { agentsTree } from './cage.ts'
+import { blindGates } from '../core/blind-gate.ts'
 import { cannotRun, openTargets } from './gate-programs.ts'
 import { findRootOf } from './root.ts'
 import { isRunning, knownRuns, needsRepair } from './site.ts'
@@ -211,6 +212,10 @@ async function gates({ git, env }: Site, config: Config | undefined, isRun: bool
   if (missing.length > 0) return missing
   const absent = openTargets(set, git.worktree).map((detail): Check => warning('gates', detail, gateFix))
   if (absent.length > 0) return absent
+  const blind = blindGates(set).map((detail): Check =>
+    warning('gates', detail, 'Change it: verify: in ralph.yaml.'),
+  )
+  if (blind.length > 0) return blind
   const single = Object.values(config.stories).flatMap(({ verify = [] }) => verify)
   if (isRun && set.length + single.length > 0)
     return gatesNow([...new Set([...set, ...single])], { git, env }, config)

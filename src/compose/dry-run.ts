@@ -13,6 +13,7 @@ import { checkpointsFor } from './checkpoints.ts'
 import { offersClaims } from './claims.ts'
 import { refuseUnagreed } from './config-trust.ts'
 import { damagedRun } from './damage.ts'
+import { blindGates } from '../core/blind-gate.ts'
 import { openTargets, refuseMissingGates } from './gate-programs.ts'
 import { modeOf, refuseLeftover } from './mode.ts'
 import { refuseRunning } from './open-run.ts'
@@ -147,6 +148,7 @@ export async function dryRun(
       ...strangeStories(config.stories, change.name, ids),
       ...unplanned,
       ...(hasWork(change) ? openTargets(allGates(settings), site.git.worktree) : []),
+      ...blindGates(allGates(settings)),
       ...(await checked(change)),
       ...preflight.warnings,
     ],

@@ -46,6 +46,7 @@ import { isFinishedAway, modeOf, refuseLeftover, resumedFolder, runToResume } fr
 import { notifications } from './notify.ts'
 import { changeFolder, checkBeside, openChange, refuseInvalid, refuseUnknownStories } from './plan.ts'
 import type { OpenedChange } from './plan.ts'
+import { blindGates } from '../core/blind-gate.ts'
 import { absentTargets, openTargets, refuseMissingGates } from './gate-programs.ts'
 import { liftPause } from './wishes.ts'
 import { enterTree, repairRun } from './recovery.ts'
@@ -318,6 +319,7 @@ async function runHeld(
         ...entered.notes,
         ...warnings,
         ...(hasWork(change) ? openTargets(allGates(settings), site.git.worktree) : []),
+        ...blindGates(allGates(settings)),
         ...change.warnings,
         ...(hasWork(change) ? unmeasured(settings, site.env) : []),
         ...strangeStories(

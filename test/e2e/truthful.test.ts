@@ -251,6 +251,20 @@ test('where git knows no name of the user, start and doctor say who the author o
   expect(at.git('log', '-1', '--format=%an <%ae>', 'ralph/demo')).toBe('ralph <ralph@localhost>')
 })
 
+test('F15: a gate that cannot fail is named before the agent is paid: at the start, in a dry run and by doctor', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('ralph.yaml', 'verify: ["false | tee log.txt"]\n')
+  at.git('add', '-A')
+  at.git('commit', '-qm', 'gates')
+  const why = 'the gate `false | tee log.txt` cannot fail: a pipe ends as its last program does'
+  for (const [stream, ...words] of [
+    ['stdout', 'doctor'],
+    ['stdout', 'loop', 'demo', '--dry-run', '--agent-command', goodAgent],
+    ['stderr', 'loop', 'demo', '--agent-command', goodAgent],
+  ] as const)
+    expect((await ralph(at, words))[stream].replaceAll(/\s+/g, ' ')).toContain(why)
+})
+
 describe('a loop that runs', () => {
   test('24: while its gates run, status names the agent, what it does now, and the time', async () => {
     const at = scratch({ tasks: tasksOf(1) })
