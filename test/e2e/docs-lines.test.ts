@@ -75,13 +75,14 @@ const isFile = ({ lines: [first = ''] }: Block): boolean => first.startsWith('#!
 const startsLoop = (line: string): boolean =>
   /\bralph (?:loop|run)\b/.test(line) && !line.includes('--dry-run')
 
-/** What a reader of these pages has: two plans, scripts that pass, a remote, and the programs that the lines name. */
-function readersRepository(): Scratch {
+const others = ['add-logout', 'add-greeting', 'add-export', 'fix-menu', 'polish']
+
+/** What a reader of these pages has: the plans that the lines name, scripts that pass, a remote, and the programs that they name. */
+function readersRepository(part: readonly string[]): Scratch {
   const at = scratch({ tasks: tasksOf(1) })
-  for (const change of ['add-login', 'add-logout', 'add-greeting'])
-    at.write(`openspec/changes/${change}/tasks.md`, tasksOf(3))
-  for (const change of ['add-export', 'fix-menu', 'polish'])
-    at.write(`openspec/changes/${change}/tasks.md`, tasksOf(1))
+  at.git('mv', 'openspec/changes/demo', 'openspec/changes/add-login')
+  const named = others.filter((change) => part.some((line) => line.includes(change)))
+  for (const change of named) at.write(`openspec/changes/${change}/tasks.md`, tasksOf(1))
   const scripts = { test: 'true', lint: 'true', unit: 'true', typecheck: 'true' }
   at.write('package.json', JSON.stringify({ scripts }))
   at.write('src/x', 'x\n')
@@ -138,27 +139,32 @@ function readersRepository(): Scratch {
 
 /** With a run as most pages speak of one: the first story is done, the second has failed at its gate. */
 async function withStuckRun(): Promise<Scratch> {
-  if (again !== undefined) return again()
-  const at = readersRepository()
+  if (stuckAgain !== undefined) return stuckAgain()
+  const at = readersRepository([])
+  at.write('openspec/changes/add-login/tasks.md', tasksOf(2))
+  at.git('commit', '-qam', 'two stories')
   const broken = join(at.root, 'broken')
   writeFileSync(broken, '')
   const gate = `[ "$RALPH_STORY" = 1 ] || ! [ -e '${broken}' ] || { echo "expected 1, got 2"; exit 1; }`
   const words = ['loop', 'add-login', '--agent', 'claude', '--verify', gate, '--max-retries', '1']
   expect((await ralph(at, words)).code).toBe(3)
   rmSync(broken)
-  again = keep(at)
+  stuckAgain = keep(at)
   return at
 }
 
-let again: (() => Scratch) | undefined
+let stuckAgain: (() => Scratch) | undefined
+let queueAgain: (() => Scratch) | undefined
 
 /** A change that is done in a work tree of its own, one that is parked, and one that waits. */
 async function withQueue(): Promise<Scratch> {
-  const at = readersRepository()
+  if (queueAgain !== undefined) return queueAgain()
+  const at = readersRepository(others)
   const fails = ['--agent-command', 'false', '--max-retries', '0']
   expect((await ralph(at, ['loop', 'add-login', '--agent', 'claude', '--worktree'])).code).toBe(0)
   expect((await ralph(at, ['up', 'add-export', ...fails])).code).toBe(3)
   expect((await ralph(at, ['queue', 'add', 'polish'])).code).toBe(0)
+  queueAgain = keep(at)
   return at
 }
 
@@ -178,7 +184,7 @@ async function byGit(at: Scratch, lines: readonly string[]): Promise<readonly st
 
 /** The last line is one for after the end. */
 async function inSubmodule(lines: readonly string[]): Promise<[Scratch, readonly string[]]> {
-  const at = readersRepository()
+  const at = readersRepository([])
   at.git('-c', 'protocol.file.allow=always', 'submodule', 'add', '-q', at.repo, 'sub')
   at.git('commit', '-qm', 'a submodule')
   at.write('sub/x', 'mine\n')
@@ -196,7 +202,7 @@ async function inSubmodule(lines: readonly string[]): Promise<[Scratch, readonly
 async function sceneOf(page: string, part: readonly string[]): Promise<[Scratch, readonly string[]]> {
   if (part.some((line) => line.includes('git -C sub'))) return inSubmodule(part)
   const isFresh = part.some((line) => /\bralph (?:loop|run|demo|init|up)\b/.test(bare(line)))
-  if (isFresh) return [readersRepository(), part]
+  if (isFresh) return [readersRepository(part), part]
   if (page === 'docs/parallel.md')
     return [await withQueue(), part.map((line) => line.replace('../greeter-', '../repo-'))]
   const at = await withStuckRun()
@@ -271,7 +277,7 @@ describe('the lines of README and docs', () => {
   })
 
   test('a line that is neither run nor on the list cannot be: a new one is run, and fails if it does not work', async () => {
-    const at = readersRepository()
+    const at = readersRepository([])
     expect(await typed(at, ['ralph loop add-logn'])).toMatchObject({
       code: 2,
       said: expect.stringContaining('FAILED: ralph loop add-logn') as string,

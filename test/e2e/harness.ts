@@ -114,7 +114,7 @@ function leave(root: string, before: readonly string[]): void {
 }
 
 /** A scratch folder as it is now, for the other tests of its file: in the same place, which a run knows. */
-export function keep(at: Scratch): () => Scratch {
+export function keep<Kept extends Scratch>(at: Kept): () => Kept {
   const kept = mkdtempSync(join(tmpdir(), 'ralph-e2e-kept-'))
   removedAtExit.add(kept)
   const copy = (from: string, to: string): void =>

@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
 import { runPaths } from '../../src/adapters/files/paths.ts'
 import { ralph, start } from './harness.ts'
-import { events, landedTree, picture, project, report } from './queue-kit.ts'
+import { events, landedTree, picture, project, ranUp, report } from './queue-kit.ts'
 
 const until = (condition: string): string => `until ${condition}; do sleep 0.05; done\n`
 
@@ -79,8 +79,7 @@ it('Q3 I2: a target that is being rebased elsewhere stays as it is; the change l
 })
 
 it('Q5: the branch of a change moves while its merge is gated: that candidate is dropped, and what lands has it', async () => {
-  const at = project({ a: '' }, 1)
-  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const at = await ranUp({ a: '' }, ['--no-land'])
   const gate = at.script('slow.sh', `#!/bin/sh\n${until('[ -f "$HOME/go" ]')}`)
   const landing = start(at, ['up', '--json', ...at.args, '--verify', gate])
   await landing.seen((out) => out.includes('candidate.gated'))
@@ -99,8 +98,7 @@ it('Q5: the branch of a change moves while its merge is gated: that candidate is
 })
 
 it('Q9 Q10: a merge that git cannot make has its own reason; the change is parked, its branch stays, and it is never called landed', async () => {
-  const at = project({ a: '' }, 1)
-  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const at = await ranUp({ a: '' }, ['--no-land'])
   const alien = at.git('commit-tree', '-m', 'no history in common', 'ralph/a^{tree}')
   at.git('update-ref', 'refs/heads/ralph/a', alien)
   const done = await ralph(at, ['up', ...at.args])

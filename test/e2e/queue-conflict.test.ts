@@ -2,7 +2,10 @@
 import { execFileSync } from 'node:child_process'
 import { expect, it } from 'vitest'
 import { ralph } from './harness.ts'
-import { events, project, report } from './queue-kit.ts'
+import { events, project, ranUp, report } from './queue-kit.ts'
+
+/** Its habit in the conflict comes later. */
+const ready = (): ReturnType<typeof ranUp> => ranUp({ d: 'echo "of d" > shared.txt\n' }, ['d', '--no-land'])
 
 it('Q23 I1: a side dropped behind a blank line and a file deleted beside it are refused, up and retry do not land them, and the gates of the first loop count; merged by hand it lands', async () => {
   const at = project(
@@ -76,17 +79,15 @@ echo "of d" > shared.txt\n`,
 })
 
 it('Q23 I1: a resolving loop that ended without a result leaves markers that never land: an agent is asked again, and committed by hand they are refused', async () => {
-  const at = project(
-    {
-      d: `case "$prompt" in *"Put two changes together"*)
+  const at = await ready()
+  at.write(
+    '../home/habits/d.sh',
+    `case "$prompt" in *"Put two changes together"*)
   [ -f "$HOME/able" ] || { echo '<promise>FAILED: cannot</promise>'; exit; }
   printf 'of main\\nof d\\n' > shared.txt; echo '<promise>COMPLETE</promise>'; exit;; esac
 echo "of d" > shared.txt\n`,
-    },
-    1,
   )
   const up = ['up', 'd', '--json', ...at.args]
-  expect((await ralph(at, [...up, '--no-land'])).code).toBe(0)
   at.write('shared.txt', 'of main\n')
   at.git('commit', '-qam', 'main too')
   const failed = await ralph(at, up)
@@ -121,16 +122,14 @@ echo "of d" > shared.txt\n`,
 })
 
 it('Q23: an agent that cannot merge both sides is asked twice, whatever the retries of a story are, and the change is parked', async () => {
-  const at = project(
-    {
-      d: `case "$prompt" in *"Put two changes together"*)
+  const at = await ready()
+  at.write(
+    '../home/habits/d.sh',
+    `case "$prompt" in *"Put two changes together"*)
   echo x >> "$HOME/asked"; echo '<promise>FAILED: cannot merge</promise>'; exit;; esac
 echo "of d" > shared.txt\n`,
-    },
-    1,
   )
   const up = ['up', 'd', '--json', ...at.args]
-  expect((await ralph(at, [...up, '--no-land'])).code).toBe(0)
   at.write('shared.txt', 'of main\n')
   at.git('commit', '-qam', 'main too')
   const parked = await ralph(at, [...up, '--max-retries', '5'])
@@ -139,16 +138,14 @@ echo "of d" > shared.txt\n`,
 })
 
 it('I1: a merge that was refused is brought by no other way: finish, done and land refuse it, also out of the queue, ralph up asks no agent again; the advice is typed as it stands, and it lands', async () => {
-  const at = project(
-    {
-      d: `case "$prompt" in *"Put two changes together"*)
+  const at = await ready()
+  at.write(
+    '../home/habits/d.sh',
+    `case "$prompt" in *"Put two changes together"*)
   echo x >> "$HOME/asked"; echo "of d" > shared.txt; echo '<promise>COMPLETE</promise>'; exit;; esac
 echo "of d" > shared.txt\n`,
-    },
-    1,
   )
   const up = ['up', 'd', '--json', ...at.args]
-  expect((await ralph(at, [...up, '--no-land'])).code).toBe(0)
   at.write('shared.txt', 'of main\n')
   at.git('commit', '-qam', 'main too')
   expect((await ralph(at, up)).code).toBe(3)

@@ -1,8 +1,8 @@
 // What the merge queue does where no agent should merge by hand: generated files are made anew, and a plan is brought up to date with the specs.
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { delimiter, join, resolve } from 'node:path'
 import { expect, it } from 'vitest'
-import { ralph } from './harness.ts'
+import { keep, ralph } from './harness.ts'
 import { events, project, report } from './queue-kit.ts'
 
 const bin = resolve(import.meta.dirname, '../../node_modules/.bin')
@@ -115,23 +115,20 @@ it('Q22: an archive that would drop scenarios which landed meanwhile is no dead 
 
 it('I4: a plan that nobody has committed and that landed archived does not run again: pull takes it away and says where it is, after a merge by hand it counts as landed; an edited one is a new plan', async () => {
   const plan = 'openspec/changes/a/tasks.md'
-  const landed = async () => {
-    const at = project({ a: '' }, 1)
-    at.git('rm', '-rq', '--cached', 'openspec/changes/a')
-    at.git('commit', '-qm', 'the plan is in no commit')
-    const env = { PATH: `${bin}${delimiter}${at.env['PATH'] ?? ''}` }
-    expect((await ralph(at, ['up', ...at.args], { env })).code).toBe(0)
-    expect(at.git('ls-tree', '-r', '--name-only', 'refs/ralph-landed/main', 'openspec/changes')).toMatch(
-      /^(openspec\/changes\/archive\/\S+-a\/\S+\s*){2}$/,
-    )
-    return at
-  }
   const spawned = async (at: ReturnType<typeof project>, ...names: string[]): Promise<number> => {
     const done = await ralph(at, ['up', '--json', '--no-land', ...names, ...at.args])
     expect([done.code, done.stderr]).toEqual([0, ''])
     return events(done).filter(({ type }) => type === 'loop.spawned').length
   }
-  const at = await landed()
+  const at = project({ a: '' }, 1)
+  at.git('rm', '-rq', '--cached', 'openspec/changes/a')
+  at.git('commit', '-qm', 'the plan is in no commit')
+  const env = { PATH: `${bin}${delimiter}${at.env['PATH'] ?? ''}` }
+  expect((await ralph(at, ['up', ...at.args], { env })).code).toBe(0)
+  expect(at.git('ls-tree', '-r', '--name-only', 'refs/ralph-landed/main', 'openspec/changes')).toMatch(
+    /^(openspec\/changes\/archive\/\S+-a\/\S+\s*){2}$/,
+  )
+  const again = keep(at)
   const written = at.read(plan)
   const pulled = await ralph(at, ['queue', 'pull'])
   expect([pulled.code, pulled.stderr]).toEqual([0, ''])
@@ -141,7 +138,8 @@ it('I4: a plan that nobody has committed and that landed archived does not run a
   expect(`${at.git('show', place)}\n`).toBe(written)
   expect([existsSync(`${at.repo}/openspec/changes/a`), at.git('status', '--porcelain')]).toEqual([false, ''])
 
-  const byHand = await landed()
+  rmSync(at.root, { recursive: true })
+  const byHand = again()
   byHand.git('merge', '-q', 'refs/ralph-landed/main')
   expect([existsSync(`${byHand.repo}/${plan}`), await spawned(byHand), await spawned(byHand, 'a')]).toEqual([
     true,

@@ -4,7 +4,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import type { QueueEvent } from '../../src/core/queue-event.ts'
 import type { QueueReport } from '../../src/ui/app.ts'
-import { ralph, scratch, tasksOf } from './harness.ts'
+import { expect } from 'vitest'
+import { keep, ralph, scratch, tasksOf } from './harness.ts'
 import type { Finished, Scratch } from './harness.ts'
 
 /** Writes a file of its own for each story; a change's habits are in a file beside the repository. */
@@ -17,11 +18,10 @@ echo "$RALPH_STORY" >> "work/$RALPH_CHANGE.txt"
 echo '<promise>COMPLETE</promise>'
 `
 
+type Project = Scratch & { readonly args: readonly string[] }
+
 /** The demo change of the scratch repository is not among them. */
-export function project(
-  changes: Readonly<Record<string, string>>,
-  stories = 3,
-): Scratch & { readonly args: readonly string[] } {
+export function project(changes: Readonly<Record<string, string>>, stories = 3): Project {
   const at = scratch()
   at.git('rm', '-rq', 'openspec/changes/demo')
   for (const name of Object.keys(changes)) {
@@ -35,6 +35,25 @@ export function project(
   for (const [name, habit] of Object.entries(changes)) at.write(`../home/habits/${name}.sh`, habit)
   const command = at.script('agent.sh', agent)
   return { ...at, args: ['--agent-command', command, '--verify', 'sh gate.sh', '--max-retries', '0'] }
+}
+
+/** Of the worker, not of this module: vitest loads that anew for each file. */
+const worker = globalThis as { ranUp?: Map<string, () => Project & { readonly up: Finished }> }
+
+/** Such a project of one story each in which `ralph up` has run with these words, and what it said: run once in a worker, then copied. */
+export async function ranUp(
+  changes: Readonly<Record<string, string>>,
+  words: readonly string[],
+): Promise<Project & { readonly up: Finished }> {
+  const key = JSON.stringify([changes, words])
+  const again = worker.ranUp?.get(key)
+  if (again !== undefined) return again()
+  const at = project(changes, 1)
+  const up = await ralph(at, ['up', ...words, ...at.args])
+  expect([up.code, up.stderr]).toEqual([0, ''])
+  const made = { ...at, up }
+  ;(worker.ranUp ??= new Map()).set(key, keep(made))
+  return made
 }
 
 export function events({ stdout }: Finished): QueueEvent[] {

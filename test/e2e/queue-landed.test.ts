@@ -1,21 +1,17 @@
 // A change that the merge queue has landed: what every look at it says, and that nothing brings it a second time.
 import { execFileSync } from 'node:child_process'
-import { existsSync, rmSync } from 'node:fs'
+import { appendFileSync, existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { ChangeList } from '../../src/ui/app.ts'
 import { plain } from '../../src/ui/io.ts'
 import { homeText } from '../../src/ui/print/list.ts'
 import { ralph, start, tasksOf } from './harness.ts'
-import { events, landedTree, picture, project } from './queue-kit.ts'
+import { events, landedTree, picture, project, ranUp } from './queue-kit.ts'
 
 it('I4 I6: what has landed says so in status, list and bare ralph; finish, up and land do not bring it again; nothing is removed', async () => {
-  const at = project({ a: '', b: '' }, 1)
-  const first = await ralph(at, ['up', 'a', ...at.args])
-  expect([first.code, first.stdout]).toEqual([
-    0,
-    expect.stringMatching(/1 folder of what landed can go:\n {2}git worktree remove \S*-ralph-a\n/),
-  ])
+  const at = await ranUp({ a: '', b: '' }, ['a'])
+  expect(at.up.stdout).toMatch(/1 folder of what landed can go:\n {2}git worktree remove \S*-ralph-a\n/)
   const [before, landed] = [picture(at), at.git('rev-parse', 'refs/ralph-landed/main')]
   const refs = at.git('for-each-ref')
   const as = `landed on main as ${landed.slice(0, 7)}`
@@ -82,8 +78,7 @@ it('I4 I6: what has landed says so in status, list and bare ralph; finish, up an
 })
 
 it('I4: lands under its title without the folder of its loop; a main that was amended or has more commits has it, one that moved apart is told to merge', async () => {
-  const at = project({ a: '' }, 1)
-  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const at = await ranUp({ a: '' }, ['--no-land'])
   at.git('worktree', 'remove', '--force', `${at.repo}-ralph-a`)
   expect((await ralph(at, ['land', 'a'])).code).toBe(0)
   expect(at.git('log', '-1', '--format=%s', 'refs/ralph-landed/main')).toBe('The change a')
@@ -108,8 +103,7 @@ it('I4: lands under its title without the folder of its loop; a main that was am
 })
 
 it('I4: a branch that was set back to its target has nothing to land: it is parked with where its work is, and lands when that is back', async () => {
-  const at = project({ a: '' }, 1)
-  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const at = await ranUp({ a: '' }, ['--no-land'])
   const tree = `${at.repo}-ralph-a`
   at.git('-C', tree, 'reset', '-q', '--hard', 'main')
   const up = await ralph(at, ['up', '--json'])
@@ -227,14 +221,13 @@ it('up names the folders and the branches that can go, one command on each line,
 })
 
 it('found by a user: what `ralph finish --squash` brought to the target is landed there, and is not waited for', async () => {
-  const at = project({ a: '', b: '' }, 1)
-  expect((await ralph(at, ['up', 'b', ...at.args])).code).toBe(0)
-  expect((await ralph(at, ['up', '--no-land', 'a', ...at.args])).code).toBe(0)
-  expect((await ralph(at, ['finish', 'a', '--squash'])).code).toBe(0)
+  const at = await ranUp({ a: '', b: '' }, ['a'])
+  expect((await ralph(at, ['up', '--no-land', 'b', ...at.args])).code).toBe(0)
+  expect((await ralph(at, ['finish', 'b', '--squash'])).code).toBe(0)
   const squashed = at.git('rev-parse', 'main')
-  const end = await ralph(at, ['land', 'a'])
+  const end = await ralph(at, ['land', 'b'])
   expect([end.code, end.stdout]).toEqual([0, expect.stringContaining(`landed as ${squashed.slice(0, 7)}`)])
-  expect((await ralph(at, ['status', 'a'])).stdout).not.toContain('parked')
+  expect((await ralph(at, ['status', 'b'])).stdout).not.toContain('parked')
   // What the queue itself has landed is still its own.
   const pulled = await ralph(at, ['up', ...at.args])
   expect([pulled.code, at.git('rev-parse', 'main')]).toEqual([0, squashed])
@@ -242,11 +235,8 @@ it('found by a user: what `ralph finish --squash` brought to the target is lande
 })
 
 it('Q24: a folder of what landed that holds what is only there is not among those that can go', async () => {
-  const at = project({ a: '', b: '' }, 1)
-  at.write('.gitignore', '*.ign\n')
-  at.git('add', '.gitignore')
-  at.git('commit', '-qm', 'rules')
-  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  const at = await ranUp({ a: '', b: '' }, ['a'])
+  appendFileSync(join(at.repo, '.git/info/exclude'), '*.ign\n')
   at.write('../repo-ralph-a/notes.ign', 'precious\n')
   const { code, stdout } = await ralph(at, ['up', 'b', ...at.args])
   expect(code).toBe(0)
@@ -258,8 +248,7 @@ it('Q24: a folder of what landed that holds what is only there is not among thos
 })
 
 it('Q2 G26: pull brings nothing into a checkout in which a loop runs', async () => {
-  const at = project({ a: '', b: '' }, 1)
-  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  const at = await ranUp({ a: '', b: '' }, ['a'])
   const waits =
     'echo working; until test -e "$HOME/go"; do sleep 0.05; done; echo "<promise>FAILED: no</promise>"'
   const options = ['--checkpoint', 'stash', '--max-retries', '0', '--json', '--agent-command', waits]

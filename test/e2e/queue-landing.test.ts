@@ -1,8 +1,9 @@
 // The landing itself: what a set-up and gates leave behind, gates that outlive their queue, and the user's checkout when it follows.
-import { existsSync, readFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ralph, start, tasksOf } from './harness.ts'
-import { events, landedTree, project, report } from './queue-kit.ts'
+import { events, landedTree, project, ranUp, report } from './queue-kit.ts'
 
 it('I1 I6: a change called landing lands; of the set-up only what is ignored stays, for the gates; a target that is not there is refused before anything is begun, and pull stashes nothing', async () => {
   const at = project({ landing: 'echo "of the change" > shared.txt' }, 1)
@@ -42,11 +43,8 @@ function isRunning(pid: number): boolean {
 }
 
 it('Q12 Q6: a gate that a killed queue left running is ended by the next; one that fails runs again in a fresh tree, and its output is kept and named', async () => {
-  const at = project({ a: '' }, 1)
-  at.write('.gitignore', '*.ign\n')
-  at.git('add', '.gitignore')
-  at.git('commit', '-qm', 'ignore')
-  expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+  const at = await ranUp({ a: '' }, ['--no-land'])
+  appendFileSync(join(at.repo, '.git/info/exclude'), '*.ign\n')
   const gate = at.script(
     'gate.sh',
     `#!/bin/sh
@@ -77,7 +75,7 @@ touch left.ign; echo "this is red"; exit 1
 })
 
 it('I1 I2: no ref that is there moves while a merge is tested, whatever the git of a gate writes; a branch that it makes and deletes is its own affair', async () => {
-  const at = project({ a: '' }, 1)
+  const at = await ranUp({ a: '' }, ['--no-land'])
   for (const name of ['branch', 'tag']) at.git(name, 'there')
   at.write('shared.txt', 'put aside\n')
   at.git('stash')
@@ -108,7 +106,7 @@ git update-ref refs/heads/main main && git branch tmp $evil && git branch -q -D 
 })
 
 it('I1 I2: a gate that fails because it may not move the target says so', async () => {
-  const at = project({ a: '' }, 1)
+  const at = await ranUp({ a: '' }, ['--no-land'])
   const gate = at.script('gate.sh', '#!/bin/sh\ncase $PWD in *--landing) git branch -f main main~1 ;; esac\n')
   at.git('switch', '-qc', 'mine')
   expect((await ralph(at, ['up', '--into', 'main', ...at.args, '--verify', gate])).code).toBe(5)
@@ -118,7 +116,7 @@ it('I1 I2: a gate that fails because it may not move the target says so', async 
 })
 
 it('I1 I2: a gate whose git is not ralph’s to watch and that moves the target to what it is to check has not passed, and the target is back', async () => {
-  const at = project({ a: '' }, 1)
+  const at = await ranUp({ a: '' }, ['--no-land'])
   const before = [at.git('rev-parse', 'main'), at.git('status', '--porcelain')]
   const gate = at.script(
     'gate.sh',
@@ -152,7 +150,7 @@ git branch -q -D mine; git stash drop -q 2> /dev/null;; esac; exit 0
 })
 
 it('I1 Q4: what a gate whose git has its hooks off commits to the target lands with nothing that was not tested with it, and is named as not made by the queue', async () => {
-  const at = project({ a: '' }, 1)
+  const at = await ranUp({ a: '' }, ['--no-land'])
   at.git('switch', '-qc', 'mine')
   const gate = at.script(
     'gate.sh',

@@ -9,8 +9,7 @@ const fails = `[ -f "$HOME/well" ] || { echo '<promise>FAILED: not this evening<
 
 it('Q14: --after counts for changes that wait in the queue, are parked or are done already: none lands before the other has; a circle with what was said before is exit 2', async () => {
   const at = project({ a: '', b: fails, c: '', d: fails }, 1)
-  expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(0)
-  expect((await ralph(at, ['up', 'd', '--no-land', ...at.args])).code).toBe(3)
+  expect((await ralph(at, ['up', 'a', 'd', '--no-land', ...at.args])).code).toBe(3)
   for (const change of ['b', 'c']) expect((await ralph(at, ['queue', 'add', change])).code).toBe(0)
   const pairs = ['--after', 'c:b', '--after', 'd:b', '--after', 'a:b']
   const evening = await ralph(at, ['up', 'a', 'b', 'c', 'd', ...pairs, ...at.args])
@@ -51,8 +50,7 @@ it('Q14: --after a change that has landed or is archived is no wait; one that is
 
 it('up --dry-run says what would run, in which order, with which gates, into which branch and what waits; it touches nothing; bad input is exit 2', async () => {
   const at = project({ a: fails, b: '', c: '', d: '' }, 2)
-  expect((await ralph(at, ['up', 'd', '--no-land', ...at.args])).code).toBe(0)
-  expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(3)
+  expect((await ralph(at, ['up', 'd', 'a', '--no-land', ...at.args])).code).toBe(3)
   const everything = (): readonly string[] => [
     picture(at),
     at.git('for-each-ref'),

@@ -1,15 +1,21 @@
 // What the merge queue says and does after a stop: of one loop, of all, and of the queue itself.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, it } from 'vitest'
-import { ralph, start } from './harness.ts'
-import { events, project, report } from './queue-kit.ts'
+import { ralph, start, type Scratch } from './harness.ts'
+import { events, landedTree, project, report } from './queue-kit.ts'
+
+/** An agent that says that it is at work, and goes on when it is told to. */
+const waits = 'touch "$HOME/at-$RALPH_CHANGE"; until [ -f "$HOME/go" ]; do sleep 0.05; done'
+const atWork = async (at: Scratch, ...changes: readonly string[]): Promise<void> => {
+  while (!changes.every((change) => existsSync(join(at.root, `home/at-${change}`)))) await delay(20)
+}
 
 it('stop: one loop beside the queue is parked for who stopped it; stop --all ends the rest, every look says so, and the next ralph up goes on with all of it', async () => {
-  const wait = `until [ -f "$HOME/go" ]; do sleep 0.05; done`
-  const at = project({ a: wait, b: wait }, 1)
+  const at = project({ a: waits, b: waits }, 1)
   const running = start(at, ['up', '--json', ...at.args])
-  await running.seen((out) => out.split('loop.spawned').length > 2)
-  // Until both agents are at work.
-  while ((await report(at)).entries.some(({ attempt }) => attempt === 0));
+  await atWork(at, 'a', 'b')
   expect((await ralph(at, ['stop', 'b'])).code).toBe(0)
   await running.seen((out) => out.includes('entry.parked'))
   expect(await report(at)).toMatchObject({
@@ -85,10 +91,10 @@ it.each([
 ] as const)(
   '%s: ralph up exits with %i, its loop goes on, and the next one lands it',
   async (signal, code) => {
-    const at = project({ a: 'until [ -f "$HOME/go" ]; do sleep 0.05; done' }, 1)
+    const at = project({ a: waits }, 1)
     const running = start(at, ['up', ...at.args])
     await running.seen((out) => out.includes('its loop runs'))
-    while ((await report(at)).entries.some(({ attempt }) => attempt === 0));
+    await atWork(at, 'a')
     running.child.kill(signal)
     const ended = await running.ended
     expect([ended.code, ended.stdout]).toEqual([
@@ -97,15 +103,14 @@ it.each([
     ])
     at.write('../home/go', '')
     expect((await ralph(at, ['up', ...at.args])).code).toBe(0)
-    expect((await report(at)).entries).toMatchObject([{ state: 'landed' }])
+    expect(landedTree(at)).toContain('work/a.txt')
   },
 )
 
 it('stop --force of one loop beside the queue parks it: the queue does not take it up again', async () => {
-  const at = project({ a: 'echo x >> "$HOME/starts"; until [ -f "$HOME/go" ]; do sleep 0.05; done' }, 1)
+  const at = project({ a: `echo x >> "$HOME/starts"; ${waits}` }, 1)
   const running = start(at, ['up', '--json', ...at.args])
-  await running.seen((out) => out.includes('loop.spawned'))
-  while ((await report(at)).entries.some(({ attempt }) => attempt === 0));
+  await atWork(at, 'a')
   expect((await ralph(at, ['stop', 'a', '--force'])).code).toBe(0)
   expect((await running.ended).code).toBe(5)
   expect((await report(at)).entries).toMatchObject([{ state: 'parked', why: 'its loop was stopped' }])
@@ -116,10 +121,9 @@ it('stop --force of one loop beside the queue parks it: the queue does not take 
 })
 
 it('stop --all --force, and a look at what it killed, the suspended ralph up too: the next ralph up goes on with it', async () => {
-  const at = project({ a: 'until [ -f "$HOME/go" ]; do sleep 0.05; done' }, 1)
+  const at = project({ a: waits }, 1)
   const running = start(at, ['up', '--json', ...at.args])
-  await running.seen((out) => out.includes('loop.spawned'))
-  while ((await report(at)).entries.some(({ attempt }) => attempt === 0));
+  await atWork(at, 'a')
   running.child.kill('SIGSTOP')
   expect((await ralph(at, ['stop', '--all', '--force'])).code).toBe(0)
   expect((await running.ended).signal).toBe('SIGKILL')
@@ -136,15 +140,15 @@ it('a change that the queue has parked is so on every face, with the same comman
   at.write('openspec/changes/c/tasks.md', '## 1. A\n\n- [ ] 1.1 a\n\n## 2. Yours\n\n- [ ] 2.1 [human] b\n')
   at.git('commit', '-qam', 'plan')
   expect((await ralph(at, ['up', ...at.args])).code).toBe(3)
+  const seen: Record<string, string> = {}
   for (const look of ['list', 'status', 'queue', 'why', 'report', 'history'])
     for (const change of ['a', 'c']) {
       const words = look === 'queue' || look === 'list' ? [look] : [look, change]
-      const { stdout } = await ralph(at, words)
+      const stdout = (seen[words.join(' ')] ??= (await ralph(at, words)).stdout)
       if (look !== 'history') expect(stdout, words.join(' ')).toMatch(/! (?:[ac] +)?parked/)
       expect(stdout, words.join(' ')).not.toMatch(/stuck|‖ stopped|needs you/)
       if (look !== 'history') expect(stdout, words.join(' ')).toContain(`ralph queue retry ${change}`)
     }
-  const why = async (change: string): Promise<string> => (await ralph(at, ['why', change])).stdout
-  expect(await why('a')).toMatch(/failed once[^]*because +no config[^]*or +ralph resume a --feedback/)
-  expect(await why('c')).toMatch(/yours +\[human\] b: do it, then tick its box/)
+  expect(seen['why a']).toMatch(/failed once[^]*because +no config[^]*or +ralph resume a --feedback/)
+  expect(seen['why c']).toMatch(/yours +\[human\] b: do it, then tick its box/)
 })

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, it } from 'vitest'
 import { ralph } from './harness.ts'
-import { events, landedTree, project, report } from './queue-kit.ts'
+import { events, landedTree, project, ranUp, report } from './queue-kit.ts'
 
 const states = async (at: ReturnType<typeof project>): Promise<unknown> =>
   (await report(at)).entries.map(({ change, target, state }) => [change, target, state])
@@ -16,9 +16,8 @@ it('on a branch of ralph’s own nothing lands: ralph up says where the user is,
 })
 
 it('I5: each change lands on the branch that it was added for, whatever the queue is opened for later', async () => {
-  const at = project({ a: '', b: '' }, 1)
+  const at = await ranUp({ a: '', b: '' }, ['a', '--no-land'])
   at.git('branch', 'release')
-  expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(0)
   for (const command of ['up', 'land']) {
     const other = await ralph(at, [command, 'a', '--into', 'release', ...at.args])
     expect([other.code, other.stderr]).toEqual([2, expect.stringContaining('a is in the queue for main')])
@@ -65,8 +64,7 @@ it('I4 Q4: a target that somebody sets back stays so: the queue halts, pull refu
 })
 
 it('I8: a queue whose journal is gone knows from git what has landed and says so; a damaged one is refused with the way out', async () => {
-  const at = project({ a: '', b: '' }, 1)
-  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  const at = await ranUp({ a: '', b: '' }, ['a'])
   const landed = at.git('rev-parse', 'refs/ralph-landed/main')
   const journal = join(at.repo, '.git/ralph/queue/journal.ndjson')
   at.write('.git/ralph/queue/journal.ndjson', `{"v":1}\n${at.read('.git/ralph/queue/journal.ndjson')}`)
@@ -121,7 +119,7 @@ it('I1 I4: what the user took off the target does not come back with a change th
 })
 
 it('I2 Q9: a name for another branch is no target; a target that was renamed parks what is for it, stops no other change, and the way out works', async () => {
-  const at = project({ a: '', b: '' }, 1)
+  const at = await ranUp({ a: '', b: '' }, ['a', '--no-land'])
   at.git('symbolic-ref', 'refs/heads/other', 'refs/heads/main')
   const other = await ralph(at, ['up', '--into', 'other', ...at.args])
   expect([other.code, other.stderr]).toEqual([
@@ -129,7 +127,6 @@ it('I2 Q9: a name for another branch is no target; a target that was renamed par
     expect.stringContaining('other is only another name for main'),
   ])
   at.git('symbolic-ref', '-d', 'refs/heads/other')
-  expect((await ralph(at, ['up', 'a', '--no-land', ...at.args])).code).toBe(0)
   at.git('branch', '-m', 'main', 'trunk')
   const parked = await ralph(at, ['up', ...at.args])
   expect([parked.code, await states(at)]).toEqual([

@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ralph, start } from './harness.ts'
-import { events, landedTree, picture, project, report } from './queue-kit.ts'
+import { events, landedTree, picture, project, ranUp, report } from './queue-kit.ts'
 
 describe('ralph up', () => {
   it('Q2: six changes, three at once: a conflict is resolved, a dependency begins at what landed, a red merge and a failed loop are parked, the checkout is untouched', async () => {
@@ -80,8 +80,7 @@ describe('ralph up', () => {
   })
 
   it('I4: where refs/ralph-landed was deleted before anybody took it, nothing is built without it, and pull takes no strange one', async () => {
-    const at = project({ a: '', b: '' }, 1)
-    expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+    const at = await ranUp({ a: '', b: '' }, ['a'])
     const landed = at.git('rev-parse', 'refs/ralph-landed/main')
     at.git('update-ref', '-d', 'refs/ralph-landed/main')
     const halted = await ralph(at, ['up', 'b', ...at.args])
@@ -121,8 +120,7 @@ describe('ralph up', () => {
   })
 
   it('Q11: where the target itself is red the queue halts, nobody is blamed, and it goes on when the target is mended', async () => {
-    const at = project({ a: '' }, 1)
-    expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+    const at = await ranUp({ a: '' }, ['--no-land'])
     expect((await report(at)).entries).toMatchObject([{ change: 'a', state: 'done' }])
     at.write('gate.sh', 'echo "the gate is broken"; exit 1\n')
     at.git('commit', '-qam', 'breaks the gate')
@@ -136,8 +134,7 @@ describe('ralph up', () => {
   })
 
   it('Q4 Q5: the user commits on the target, and on the change, while it is gated: it is built again, and what lands has both', async () => {
-    const at = project({ a: '' }, 1)
-    expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+    const at = await ranUp({ a: '' }, ['--no-land'])
     const gate = at.script(
       'slow.sh',
       '#!/bin/sh\n[ -f "$HOME/go" ] || touch "$HOME/waiting"\nuntil [ -f "$HOME/go" ]; do sleep 0.05; done\n',
@@ -157,8 +154,7 @@ describe('ralph up', () => {
   })
 
   it('I1: what somebody else puts on refs/ralph-landed lands with nobody: the queue halts and says what to do', async () => {
-    const at = project({ a: '', b: '' }, 1)
-    expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+    const at = await ranUp({ a: '', b: '' }, ['a'])
     const landed = at.git('rev-parse', 'refs/ralph-landed/main')
     const strange = at.git('commit-tree', '-p', landed, '-m', 'not gated', `${landed}^{tree}`)
     at.git('update-ref', 'refs/ralph-landed/main', strange)
@@ -173,8 +169,7 @@ describe('ralph up', () => {
   })
 
   it('Q12 Q13: a flaky gate runs once more and is told as flaky; one that cannot run parks the change for a person', async () => {
-    const at = project({ a: '' }, 1)
-    expect((await ralph(at, ['up', '--no-land', ...at.args])).code).toBe(0)
+    const at = await ranUp({ a: '' }, ['--no-land'])
     const broken = at.script('broken.sh', '#!/no/such/program\n')
     const parked = await ralph(at, ['land', 'a', '--verify', broken])
     expect([parked.code, (await report(at)).entries]).toMatchObject([
