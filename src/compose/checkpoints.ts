@@ -55,7 +55,27 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     if (needsTree.has(name)) refuseGone(site, wish, isReplaced)
     return await work()
   })
-  return wish.home === undefined ? found : bringingHome(site, found, wish, wish.home)
+  return wish.home === undefined
+    ? namingStaged(site, found, wish)
+    : bringingHome(site, found, wish, wish.home)
+}
+
+/** Who keeps the branch is given no index back. */
+function namingStaged(
+  { git }: Site,
+  checkpoints: Checkpoints,
+  { change, strategy, stream }: CheckpointWish,
+): Checkpoints {
+  return {
+    ...checkpoints,
+    finish: async (choice, message) => {
+      const report = await checkpoints.finish(choice, message)
+      if (strategy === 'stash' || (choice !== 'keep' && choice !== 'rename')) return report
+      const { stagedBefore } = await import('./staged-before.ts')
+      const staged = await stagedBefore(git, `refs/ralph/${change}`, stream.state.git)
+      return staged === '' ? report : { ...report, message: `${report.message}; ${staged}` }
+    },
+  }
 }
 
 /** What is brought to the user's checkout comes beside no loop of another change there. */

@@ -356,6 +356,27 @@ describe('a run that is finished', () => {
   })
 })
 
+test('F12: what was staged when the loop began, and is in no file, is named by a keep with what shows it', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('part.txt', 'staged\n')
+  at.write('gone.txt', 'staged\n')
+  at.write('plain.txt', 'staged\n')
+  at.git('add', '-A')
+  at.write('part.txt', 'staged\nand edited\n')
+  rmSync(join(at.repo, 'gone.txt'))
+  const ended = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--on-complete', 'keep'])
+  const kept = await ralph(at, ['finish', 'demo', '--keep'])
+  for (const { code, stdout } of [ended, kept]) {
+    expect(code).toBe(0)
+    expect(stdout).toContain('hat you had staged when the loop began is in no file: gone.txt, part.txt')
+    const shows = stdout.match(/git show '[^']+'/g) ?? []
+    const blobs = shows.map((line) =>
+      execFileSync('sh', ['-c', line], { cwd: at.repo, env: at.env }).toString(),
+    )
+    expect(blobs).toEqual(['staged\n', 'staged\n'])
+  }
+})
+
 describe('finish --keep --rename', () => {
   test('F37: the branch can be pushed as it is', async () => {
     const at = await looped()
