@@ -1,5 +1,6 @@
 // `ralph finish`: the choice, carried out on a run in hand, and the user's word on settings that agents changed.
 import { existsSync } from 'node:fs'
+import { asSquash } from '../adapters/git/finish/finish-words.ts'
 import { leftIn, removalWords } from '../adapters/git/finish/only-in-worktree.ts'
 import type { Git } from '../adapters/git/git.ts'
 import { hasNoCommits } from '../adapters/git/stash/stash.ts'
@@ -103,7 +104,8 @@ export async function finishHeld(
         ...(finished.gone !== undefined && { gone: [...finished.gone] }),
       })
       return { ...finished, gone: loop.state.gone }
-    } catch (error) {
+    } catch (thrown) {
+      const error = choice === 'squash' && isOfCleanup(thrown) ? asSquash(thrown) : thrown
       // Remembered with its way out, so that a look at the run does not advise the same again.
       if (error instanceof RalphError && error.code === 'finish_conflict')
         await loop.tell({
@@ -149,6 +151,11 @@ export async function finishHeld(
       ...(report.gone.length > 0 && { gone: report.gone }),
     },
   }
+}
+
+/** Refused before the squash was planned, so in the words of a cleanup. */
+function isOfCleanup(error: unknown): boolean {
+  return error instanceof RalphError && error.hint.startsWith('The cleanup has touched nothing.')
 }
 
 /** Of a manual change nothing may be left but its user's word. */

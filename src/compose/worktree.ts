@@ -1,6 +1,6 @@
 // `--worktree`: the loop's own work tree, made or brought up to date for a new run, and found again on resume.
 import { existsSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { copyAll } from '../adapters/files/copy.ts'
 import { checkOut } from '../adapters/git/tree/check-out.ts'
 import type { Repository } from '../adapters/git/git.ts'
@@ -69,6 +69,10 @@ export async function enterWorktree(
       hint: 'Leave out --checkpoint stash or --worktree.',
     })
   }
+  if (typeof config.worktree === 'string' && resolve(home.cwd, config.worktree) === home.git.worktree)
+    throw new RalphError('usage', `${home.git.worktree} is your own checkout, and no work tree for a loop.`, {
+      hint: 'Name another folder (--worktree DIR), or none: then ralph makes one beside it.',
+    })
   const dir = config.worktree === true ? {} : { dir: config.worktree }
   const inside = relative(home.git.worktree, changeFolder)
   const isOwnTask = config.from !== undefined && config.task !== undefined

@@ -298,7 +298,12 @@ test.each([['cleanup'], ['squash']])(
     const refused = await ralph(at, ['finish', 'demo', `--${choice}`])
     expect([refused.code, refused.stderr]).toEqual([
       1,
-      expect.stringMatching(/ralph\/demo is checked out in another work tree: .*other\n.*touched nothing/s),
+      expect.stringMatching(
+        new RegExp(
+          `ralph/demo is checked out in another work tree: .*other\n.*${choice === 'squash' ? 'Nothing was touched' : 'touched nothing'}.*ralph finish demo --${choice}. again`,
+          's',
+        ),
+      ),
     ])
     expect([
       at.git('status', '--short'),

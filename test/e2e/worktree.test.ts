@@ -176,3 +176,10 @@ async function stopped(): Promise<Scratch> {
   expect((await ralph(at, ['loop', 'demo', ...options])).code).toBe(3)
   return at
 }
+
+test('F15: the user’s own checkout is refused as the work tree of a loop, by what it is', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const refused = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--worktree', '.'])
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining('repo is your own checkout')])
+  expect(at.git('for-each-ref', 'refs/heads/ralph', 'refs/ralph')).toBe('')
+})
