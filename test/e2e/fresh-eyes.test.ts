@@ -15,6 +15,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { goodAgent, killRalph, longDead, ralph, scratch, start, tasksOf, type Scratch } from './harness.ts'
+import { after, scene } from './scenes.ts'
 
 const complete = "echo '<promise>COMPLETE</promise>'"
 const failed = "echo '<promise>FAILED: no</promise>'"
@@ -22,6 +23,12 @@ const failed = "echo '<promise>FAILED: no</promise>'"
 function loop(agent: string, ...flags: string[]): string[] {
   return ['loop', 'demo', '--max-retries', '0', '--agent-command', `cat > /dev/null; ${agent}`, ...flags]
 }
+
+/** A file more. */
+const works = `echo x > made; ${complete}`
+const done = (agent = works): Promise<Scratch> => after(loop(agent), { tasks: tasksOf(1), code: 0 })
+const stuck = (checkpoint = 'branch'): Promise<Scratch> =>
+  after(loop(`echo x > new.txt; ${failed}`, '--checkpoint', checkpoint), { tasks: tasksOf(1), code: 3 })
 
 /** A loop whose agent works, until all of it is killed. */
 async function killedAll(at: Scratch, ...flags: string[]): Promise<void> {
@@ -182,13 +189,12 @@ test.each([
 ])(
   'O3: after `git %s` on the branch of a loop that is done, finish says what is true: %s',
   async (typed, said, isOff) => {
-    const at = scratch({ tasks: tasksOf(1) })
-    expect((await ralph(at, loop(`echo work > work.txt; ${complete}`))).code).toBe(0)
+    const at = await done()
     at.git(...typed.split(' '))
     const end = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(end.code).toBe(0)
     expect(end.stdout).toContain(said)
-    expect([end.stdout.includes('set back'), existsSync(join(at.repo, 'work.txt'))]).toEqual([isOff, !isOff])
+    expect([end.stdout.includes('set back'), existsSync(join(at.repo, 'made'))]).toEqual([isOff, !isOff])
   },
 )
 
@@ -266,8 +272,7 @@ test('O7: --worktree: an agent that sweeps the user’s own checkout is named', 
 })
 
 test('O7: a cleanup does not take a branch that another work tree stands on', async () => {
-  const at = scratch({ tasks: tasksOf(1) })
-  expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+  const at = await done()
   at.git('worktree', 'add', '-q', '../other', 'main')
   const refused = await ralph(at, ['finish', 'demo', '--cleanup'])
   expect([refused.code, refused.stderr]).toEqual([
@@ -283,8 +288,7 @@ test('O7: a cleanup does not take a branch that another work tree stands on', as
 test.each([['cleanup'], ['squash']])(
   'O7: a %s does not delete the loop’s branch under another work tree that stands on it',
   async (choice) => {
-    const at = scratch({ tasks: tasksOf(1) })
-    expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+    const at = await done()
     at.git('switch', '-q', 'main')
     at.git('worktree', 'add', '-q', '../other', 'ralph/demo')
     const there = (...args: string[]): string => at.git('-C', '../other', ...args)
@@ -319,8 +323,7 @@ test.each([['cleanup'], ['squash']])(
 )
 
 test('O7: a loop that is stuck is not gone on with on a branch that another work tree stands on, and it is said how', async () => {
-  const at = scratch({ tasks: tasksOf(1) })
-  expect((await ralph(at, loop(failed))).code).toBe(3)
+  const at = await stuck()
   at.git('switch', '-q', 'main')
   at.git('worktree', 'add', '-q', '../other', 'ralph/demo')
   const refused = await ralph(at, ['resume', 'demo'])
@@ -336,8 +339,7 @@ test('O7: a loop that is stuck is not gone on with on a branch that another work
 })
 
 test('L: `restore --to` a file is refused with the reason', async () => {
-  const at = scratch({ tasks: tasksOf(1) })
-  await ralph(at, loop(`echo x > new.txt; ${failed}`))
+  const at = await stuck()
   for (const to of ['README.md', 'README.md/below']) {
     const end = await ralph(at, ['restore', '1', 'demo', '--to', to])
     expect([end.code, end.stderr]).toEqual([
@@ -413,8 +415,7 @@ test.each([
   ['renamed', 'git mv openspec/changes/demo openspec/changes/other'],
   ['deleted', 'git rm -rq openspec/changes/demo'],
 ])('L: finish of a change that was %s meanwhile does not advise to resume it', async (_what, deed) => {
-  const at = scratch({ tasks: tasksOf(1) })
-  expect((await ralph(at, loop(failed))).code).toBe(3)
+  const at = await stuck()
   execFileSync('sh', ['-c', `${deed} && git commit -qm moved`], { cwd: at.repo, env: at.env })
   const end = await ralph(at, ['finish', 'demo', '--cleanup'])
   expect([end.code, end.stdout]).toEqual([0, expect.not.stringMatching(/next +ralph resume/)])
@@ -608,9 +609,12 @@ describe.each(['--skip-worktree', '--assume-unchanged'])('an edit behind %s', (f
   test.each(['--cleanup', '--squash'])(
     'G22: finish %s of a loop in a work tree of its own refuses, touches nothing, and its command works',
     async (how) => {
-      const at = scratch({ tasks: tasksOf(1) })
-      hide(at)
-      expect((await ralph(at, loop(overwrite, '--worktree'))).code).toBe(0)
+      const at = await scene(`an edit behind ${flag}, then a loop elsewhere`, async () => {
+        const made = scratch({ tasks: tasksOf(1) })
+        hide(made)
+        expect((await ralph(made, loop(overwrite, '--worktree'))).code).toBe(0)
+        return made
+      })
       const end = await ralph(at, ['finish', 'demo', how])
       expect(end).toMatchObject({ code: 1, stderr: expect.stringMatching(/in the way: README\.md\n/) })
       expect(at.read('README.md')).toBe('hidden\n')
@@ -625,8 +629,7 @@ describe.each(['--skip-worktree', '--assume-unchanged'])('an edit behind %s', (f
   test.each(['--cleanup', '--squash'])(
     'G22: made after the loop, on its branch or on main: finish %s refuses, and touches nothing',
     async (how) => {
-      const at = scratch({ tasks: tasksOf(1) })
-      expect((await ralph(at, loop(`echo x > made; ${complete}`))).code).toBe(0)
+      const at = await done()
       moveMain(at)
       hide(at)
       const refused = { code: 1, stderr: expect.stringMatching(/in the way: README\.md\n.*no-skip-worktree/) }
@@ -639,8 +642,7 @@ describe.each(['--skip-worktree', '--assume-unchanged'])('an edit behind %s', (f
   )
 
   test('G22: made on main, where the loop has changed the file: finish refuses, and touches nothing', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    expect((await ralph(at, loop(overwrite))).code).toBe(0)
+    const at = await done(overwrite)
     at.git('switch', '-q', 'main')
     hide(at)
     const end = await ralph(at, ['finish', 'demo', '--cleanup'])
@@ -651,8 +653,7 @@ describe.each(['--skip-worktree', '--assume-unchanged'])('an edit behind %s', (f
   })
 
   test.each(['branch', 'stash'])('G22: resume (%s) refuses, and touches nothing', async (mode) => {
-    const at = scratch({ tasks: tasksOf(1) })
-    expect((await ralph(at, loop(failed, '--checkpoint', mode))).code).toBe(3)
+    const at = await stuck(mode)
     hide(at)
     const end = await ralph(at, ['resume', 'demo', '--agent-command', overwrite])
     expect(end).toMatchObject({ code: 2, stderr: expect.stringMatching(/would be lost: README\.md\n/) })
@@ -696,11 +697,9 @@ describe('what is staged, and in no file', () => {
     mkdirSync(join(at.repo, 'folder'), { recursive: true })
     execFileSync('sh', ['-c', command], { cwd: join(at.repo, 'folder'), env: at.env })
   }
-  const works = `echo x > made; ${complete}`
 
   test.each(['--cleanup', '--squash'])('G15: after the loop: finish %s leaves it staged', async (how) => {
-    const at = scratch({ tasks: tasksOf(1) })
-    expect((await ralph(at, loop(works))).code).toBe(0)
+    const at = await done()
     stage(at)
     expect((await ralph(at, ['finish', 'demo', how])).code).toBe(0)
     expect([at.git('symbolic-ref', '--short', 'HEAD'), ...staged(at)]).toEqual(['main', ...all])
@@ -710,19 +709,22 @@ describe('what is staged, and in no file', () => {
   test.each(['--cleanup', '--squash'])(
     'G15: before the loop, then back on the branch by hand: finish %s stages it again, but nothing over what is staged since',
     async (how) => {
-      const at = scratch({ tasks: tasksOf(1) })
       const plan = 'openspec/changes/demo/proposal.md'
-      const index = (text: string): void => {
-        const was = at.read(plan)
-        at.write(plan, text)
-        at.git('add', plan)
-        at.write(plan, was)
+      const index = (where: Scratch, text: string): void => {
+        const was = where.read(plan)
+        where.write(plan, text)
+        where.git('add', plan)
+        where.write(plan, was)
       }
-      stage(at)
-      index('then\n')
-      expect((await ralph(at, loop(works))).code).toBe(0)
+      const at = await scene('staged only, then done', async () => {
+        const made = scratch({ tasks: tasksOf(1) })
+        stage(made)
+        index(made, 'then\n')
+        expect((await ralph(made, loop(works))).code).toBe(0)
+        return made
+      })
       at.git('switch', '-q', 'main')
-      index('since\n')
+      index(at, 'since\n')
       expect((await ralph(at, ['finish', 'demo', how])).code).toBe(0)
       expect([...staged(at), at.git('show', `:${plan}`)]).toEqual([...all, 'since'])
       expect(at.read('made')).toBe('x\n')
@@ -732,12 +734,15 @@ describe('what is staged, and in no file', () => {
   test.each(['main', 'ralph/demo'])(
     'G15: before a loop that changes the file: finish on %s tells the command that stages it again',
     async (branch) => {
-      const at = scratch({ tasks: tasksOf(1) })
-      stage(at)
-      at.write('in-file.txt', 'in a file, too\n')
-      at.git('add', 'in-file.txt')
-      const agent = `for file in README.md fresh.txt in-file.txt; do echo a > $file; done; ${complete}`
-      expect((await ralph(at, loop(agent))).code).toBe(0)
+      const at = await scene('staged only, then a loop that changes it', async () => {
+        const made = scratch({ tasks: tasksOf(1) })
+        stage(made)
+        made.write('in-file.txt', 'in a file, too\n')
+        made.git('add', 'in-file.txt')
+        const agent = `for file in README.md fresh.txt in-file.txt; do echo a > $file; done; ${complete}`
+        expect((await ralph(made, loop(agent))).code).toBe(0)
+        return made
+      })
       at.git('switch', '-q', branch)
       const end = await ralph(at, ['finish', 'demo', '--cleanup'])
       const line = end.stdout.split('\n').find((each) => each.includes('stages it again'))
@@ -751,10 +756,13 @@ describe('what is staged, and in no file', () => {
   test.each(['main', 'ralph/demo'])(
     'G15: what git add -N announces is no staged version: finish on %s tells nothing of it, and stages no empty file',
     async (branch) => {
-      const at = scratch({ tasks: tasksOf(1) })
-      at.write('announced.txt', 'mine\n')
-      at.git('add', '-N', 'announced.txt')
-      expect((await ralph(at, loop(works))).code).toBe(0)
+      const at = await scene('announced, then done', async () => {
+        const made = scratch({ tasks: tasksOf(1) })
+        made.write('announced.txt', 'mine\n')
+        made.git('add', '-N', 'announced.txt')
+        expect((await ralph(made, loop(works))).code).toBe(0)
+        return made
+      })
       at.git('switch', '-q', branch)
       const end = await ralph(at, ['finish', 'demo', '--cleanup'])
       expect([end.code, end.stdout]).toEqual([0, expect.not.stringContaining('announced.txt')])
@@ -773,8 +781,7 @@ describe('what is staged, and in no file', () => {
   })
 
   test('G15: in the very moment in which finish goes back to the branch: it is kept and told', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    expect((await ralph(at, loop(works))).code).toBe(0)
+    const at = await done()
     // Without it git is asked to move HEAD, which is the moment.
     rmSync(join(at.repo, '.git/logs/HEAD'))
     mkdirSync(join(at.root, 'bin'))
@@ -795,8 +802,7 @@ exec git "$@"
   })
 
   test('G15: before a resume: it is told, and staged again at the cleanup', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    expect((await ralph(at, loop(failed))).code).toBe(3)
+    const at = await stuck()
     stage(at)
     const end = await ralph(at, ['resume', 'demo', '--agent-command', `cat > /dev/null; ${works}`])
     at.git('gc', '-q', '--prune=now')

@@ -52,7 +52,6 @@ export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scr
   const root = mkdtempSync(join(tmpdir(), 'ralph-e2e-'))
   const before = processes()
   onTestFinished(() => leave(root, before))
-  const repo = join(root, 'repo')
   const home = join(root, 'home')
   mkdirSync(home)
   const env: NodeJS.ProcessEnv = {
@@ -64,25 +63,9 @@ export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scr
     OPENSPEC_TELEMETRY: '0',
     NO_COLOR: '1',
   }
+  const at = placed(root, env)
+  const { repo } = at
   mkdirSync(repo)
-  const at: Scratch = {
-    root,
-    repo,
-    env,
-    git: (...args) => run('git', args, { cwd: repo, env }).trimEnd(),
-    write(path, text) {
-      mkdirSync(dirname(join(repo, path)), { recursive: true })
-      writeFileSync(join(repo, path), text)
-    },
-    read: (path) => readFileSync(join(repo, path), 'utf8'),
-    script(name, body) {
-      const path = join(root, name)
-      writeFileSync(path, body)
-      chmodSync(path, 0o755)
-      return path
-    },
-    state: () => JSON.parse(readFileSync(join(repo, '.claude', 'loop-state.json'), 'utf8')) as StateFile,
-  }
   const key = JSON.stringify(options)
   const template = templates.get(key) ?? mkdtempSync(join(tmpdir(), 'ralph-e2e-template-'))
   if (templates.has(key)) {
@@ -108,6 +91,30 @@ export function scratch(options: { tasks?: string; commit?: boolean } = {}): Scr
   return at
 }
 
+/** What a test is given of the scratch folder. */
+function placed(root: string, env: NodeJS.ProcessEnv): Scratch {
+  const repo = join(root, 'repo')
+  const at: Scratch = {
+    root,
+    repo,
+    env,
+    git: (...args) => run('git', args, { cwd: repo, env }).trimEnd(),
+    write(path, text) {
+      mkdirSync(dirname(join(repo, path)), { recursive: true })
+      writeFileSync(join(repo, path), text)
+    },
+    read: (path) => readFileSync(join(repo, path), 'utf8'),
+    script(name, body) {
+      const path = join(root, name)
+      writeFileSync(path, body)
+      chmodSync(path, 0o755)
+      return path
+    },
+    state: () => JSON.parse(readFileSync(join(repo, '.claude', 'loop-state.json'), 'utf8')) as StateFile,
+  }
+  return at
+}
+
 function leave(root: string, before: readonly string[]): void {
   endAll(`HOME=${join(root, 'home')}`, before)
   rmSync(root, { recursive: true, force: true })
@@ -117,15 +124,15 @@ function leave(root: string, before: readonly string[]): void {
 export function keep<Kept extends Scratch>(at: Kept): () => Kept {
   const kept = mkdtempSync(join(tmpdir(), 'ralph-e2e-kept-'))
   removedAtExit.add(kept)
-  const copy = (from: string, to: string): void =>
-    void run('cp', ['-a', `${from}/.`, to], { cwd: '/', env: at.env })
+  const env = { ...at.env }
+  const copy = (from: string, to: string): void => void run('cp', ['-a', `${from}/.`, to], { cwd: '/', env })
   copy(at.root, kept)
   return () => {
     const before = processes()
     onTestFinished(() => leave(at.root, before))
     mkdirSync(at.root)
     copy(kept, at.root)
-    return at
+    return { ...at, ...placed(at.root, { ...env }) }
   }
 }
 
