@@ -12,6 +12,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -19,49 +20,60 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { fileLock } from '../../src/adapters/files/lock.ts'
 import { bootId, isAlive, processIdentity } from '../../src/adapters/process/table.ts'
-import { goodAgent, longDead, ralph, scratch, start, tasksOf, type Running, type Scratch } from './harness.ts'
+import {
+  goodAgent,
+  longDead,
+  ralph,
+  scratch,
+  start,
+  tasksOf,
+  type Finished,
+  type Scratch,
+} from './harness.ts'
+import { after, scene } from './scenes.ts'
 import { onScreen } from './screen.ts'
+import { run } from '../shell.ts'
+import type { StateFile } from '../../src/core/state-file.ts'
 
 const tasks = 'openspec/changes/demo/tasks.md'
 /** Leaves half an attempt, and would do so for ever. */
 const worker = (deed = 'echo half > half.txt'): string =>
   `cat >/dev/null; ${deed}; echo working; exec tail -f /dev/null`
 
-interface Died {
-  readonly at: Scratch
-  readonly running: Running
+interface Death {
+  readonly flags?: readonly string[]
+  readonly agent?: string
+  readonly stories?: number
+  /** Its agent goes on, else it is killed too. */
+  readonly orphan?: boolean
 }
 
-/** A loop that was killed in its first attempt; `orphan`: its agent goes on, else it is killed too. */
-async function killed(
-  options: {
-    flags?: readonly string[]
-    agent?: string
-    orphan?: boolean
-    before?: (at: Scratch) => void
-  } = {},
-): Promise<Died> {
-  const at = scratch({ tasks: tasksOf(2) })
+/** A loop that was killed in its first attempt. */
+async function killed(death: Death = {}): Promise<Scratch> {
+  // An orphan is of one test.
+  if (death.orphan === true) return dying(death)
+  const at = await scene(`killed ${JSON.stringify(death)}`, () => dying(death))
+  // A copy is of now, and so younger than that death.
+  const now = new Date()
+  utimesSync(join(at.repo, '.git/ralph/changes/demo/alive'), now, now)
+  longDead(at)
+  return at
+}
+
+async function dying({ flags = [], agent = worker(), stories = 1, orphan }: Death): Promise<Scratch> {
+  const at = scratch({ tasks: tasksOf(stories) })
   at.write('src/old.txt', 'old\n')
   at.write('src/other.txt', 'other\n')
   at.git('add', '-A')
   at.git('commit', '-qm', 'more')
-  options.before?.(at)
-  const flags = options.flags ?? []
-  const running = start(at, [
-    'loop',
-    'demo',
-    '--agent-command',
-    options.agent ?? worker(),
-    '--json',
-    ...flags,
-  ])
+  at.write('early.txt', 'before the loop\n')
+  const running = start(at, ['loop', 'demo', '--agent-command', agent, '--json', ...flags])
   await running.seen((stdout) => stdout.includes('"text":"working'))
   running.child.kill('SIGKILL')
   await running.ended
-  if (options.orphan !== true) for (const pid of ofLoop(at)) process.kill(pid, 'SIGKILL')
-  longDead(at)
-  return { at, running }
+  if (orphan === true) longDead(at)
+  else for (const pid of ofLoop(at)) process.kill(pid, 'SIGKILL')
+  return at
 }
 
 /** By the run id that every process of a loop carries. */
@@ -108,10 +120,18 @@ function edits(at: Scratch): void {
   at.write('mine.txt', 'typed after the crash\n')
 }
 
+/** What one command has printed, and what is there after it. */
+interface Look {
+  readonly command: string
+  readonly stdout: string
+  readonly picture: string
+  readonly orphans: readonly number[]
+  readonly state: StateFile
+  /** Which files of its own ralph has written since the first look. */
+  readonly wrote: readonly string[]
+}
+
 const looks = [
-  ['status'],
-  ['status', 'demo', '--json'],
-  ['doctor'],
   ['list'],
   ['history', 'demo'],
   ['logs', 'demo'],
@@ -124,70 +144,78 @@ const looks = [
   ['report', 'demo'],
   ['learnings', 'demo'],
   [],
+  ['doctor'],
+  ['status', 'demo'],
+  ['status', 'demo', '--json'],
 ]
+
+/** At a loop that was killed, whose agent goes on: what there was before, and each look with what it left. */
+async function lookAround(): Promise<{ first: Omit<Look, 'command' | 'stdout'>; each: readonly Look[] }> {
+  const at = await killed({ orphan: true })
+  edits(at)
+  longDead(at)
+  const own = ['.git', '.claude', '-newer', join(at.root, 'probe'), '-type', 'f']
+  const here = (): Omit<Look, 'command' | 'stdout'> => ({
+    picture: picture(at),
+    orphans: ofLoop(at),
+    state: at.state(),
+    wrote: run('find', own, { cwd: at.repo, env: at.env }).split('\n').filter(Boolean).sort(),
+  })
+  const first = here()
+  const each: Look[] = []
+  for (const args of looks) {
+    const { stdout } = await ralph(at, args)
+    each.push({ command: args.join(' '), stdout, ...here() })
+  }
+  return { first, each }
+}
+
+let around: Awaited<ReturnType<typeof lookAround>> | undefined
 
 describe('commands that look', () => {
   test('O4: status, doctor, list, logs and all the others change not a byte and end no process', async () => {
-    const { at } = await killed({ orphan: true })
-    edits(at)
-    const before = picture(at)
-    const orphans = ofLoop(at)
-    expect(orphans.length).toBeGreaterThan(0)
-    for (const args of looks) {
-      await ralph(at, args)
-      expect([args, picture(at)]).toEqual([args, before])
-      expect(ofLoop(at)).toEqual(orphans)
+    const { first, each } = (around ??= await lookAround())
+    expect(first.orphans.length).toBeGreaterThan(0)
+    expect(each.map(({ command }) => command)).toEqual(looks.map((args) => args.join(' ')))
+    for (const look of each) {
+      expect([look.command, look.picture]).toEqual([look.command, first.picture])
+      expect([look.command, look.orphans]).toEqual([look.command, first.orphans])
     }
   })
 
   test('O4: only status and doctor write, and only the record of the death', async () => {
-    const { at } = await killed()
-    const own = (): string =>
-      execFileSync('find', ['.git', '.claude', '-newer', join(at.root, 'probe'), '-type', 'f'], {
-        cwd: at.repo,
-        encoding: 'utf8',
-      })
-    longDead(at)
-    for (const args of looks.filter(([name]) => name !== 'status' && name !== 'doctor')) {
-      await ralph(at, args)
-      expect([args, own()]).toEqual([args, ''])
-    }
-    expect(at.state().status).toBe('running')
-    await ralph(at, ['doctor'])
-    expect(own().split('\n').sort()).toEqual([
-      '',
-      '.claude/loop-state.json',
-      '.git/ralph/changes/demo/journal.ndjson',
-    ])
-    expect(at.state()).toMatchObject({ status: 'stopped', iterations: [{ n: 1, verdict: 'interrupted' }] })
-    await ralph(at, ['status'])
-    expect(at.state().iterations).toHaveLength(1)
+    const { each } = (around ??= await lookAround())
+    const doctor = each.findIndex(({ command }) => command === 'doctor')
+    expect(doctor).toBe(looks.length - 3)
+    for (const { command, wrote, state } of each.slice(0, doctor))
+      expect([command, wrote, state.status]).toEqual([command, [], 'running'])
+    expect(each[doctor]).toMatchObject({
+      wrote: ['.claude/loop-state.json', '.git/ralph/changes/demo/journal.ndjson'],
+      state: { status: 'stopped', iterations: [{ n: 1, verdict: 'interrupted' }] },
+    })
+    expect(each.at(-1)?.state.iterations).toHaveLength(1)
   })
 
   test('E1: status says when it died, what still runs and what to type; --json has the pids', async () => {
-    const { at } = await killed({ orphan: true })
-    const orphans = ofLoop(at)
-    const text = (await ralph(at, ['status', 'demo'])).stdout
+    const { first, each } = (around ??= await lookAround())
+    const said = (command: string): string => each.find((look) => look.command === command)?.stdout ?? ''
+    const text = said('status demo')
     expect(text).toMatch(/died +\d+ s ago: ralph was killed/)
     expect(text).toMatch(/an agent still runs, pid \d+/)
     expect(text).toMatch(
       /next +ralph stop demo {3,}end its agent\n +then +ralph resume demo {3,}repair it and continue\n +or +ralph finish demo --cleanup {3,}repair it and end the run\n$/,
     )
-    const report = JSON.parse((await ralph(at, ['status', 'demo', '--json'])).stdout) as Record<
-      string,
-      unknown
-    >
-    expect(report).toMatchObject({
+    expect(JSON.parse(said('status demo --json'))).toMatchObject({
       status: 'stopped',
       alive: false,
-      orphan_pids: expect.arrayContaining(orphans.slice(0, 1)),
+      orphan_pids: expect.arrayContaining(first.orphans.slice(0, 1)),
     })
-    expect((await ralph(at, ['doctor'])).stdout).toMatch(/! loop demo +died .* still runs, pid/)
+    expect(said('doctor')).toMatch(/! loop demo +died .* still runs, pid/)
   })
 
   test('E1: list says what status says: died, what still runs, what to type; it writes nothing; a finish names all that it undoes', async () => {
     // Nobody can tell that the second is not the agent's: it came while the loop lived.
-    const { at } = await killed({
+    const at = await killed({
       orphan: true,
       agent: worker('echo half > half.txt; echo mine > mynote.txt'),
     })
@@ -218,10 +246,10 @@ describe('commands that look', () => {
   })
 
   test('E1: it stays died in the status line and on the screen once that is recorded, which name what still runs and what it left', async () => {
-    const { at } = await killed({ orphan: true })
+    const at = await killed({ orphan: true })
     const [orphan = 0] = ofLoop(at)
     const line = async (): Promise<string> => (await ralph(at, ['statusline'])).stdout
-    const died = '✕ demo 0/2 #1 died\n'
+    const died = '✕ demo 0/1 #1 died\n'
     expect(await line()).toBe(died)
     await ralph(at, ['status', 'demo'])
     expect(at.state()).toMatchObject({ status: 'stopped', died: true })
@@ -239,11 +267,11 @@ describe('commands that look', () => {
     expect((await screen.ended).text).not.toMatch(/undone|No file is changed/)
     await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(at.state()).not.toHaveProperty('died')
-    expect(await line()).toBe('‖ demo 0/2 stopped\n')
+    expect(await line()).toBe('‖ demo 0/1 stopped\n')
   })
 
   test('E1: stop ends the orphan, repairs nothing, and says how to go on', async () => {
-    const { at } = await killed({ orphan: true })
+    const at = await killed({ orphan: true })
     edits(at)
     const before = picture(at)
     const stop = await ralph(at, ['stop', 'demo'])
@@ -256,7 +284,7 @@ describe('commands that look', () => {
   })
 
   test('E1: a loop that is refused (exit 2) repairs nothing', async () => {
-    const { at } = await killed()
+    const at = await killed()
     edits(at)
     const before = picture(at)
     const again = await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
@@ -275,7 +303,7 @@ describe.each([
   const resume = ['resume', 'demo', '--agent-command', goodAgent, '--json']
 
   test('edits, new files, modes, links and renames stay through resume; half an attempt does not', async () => {
-    const { at } = await killed({ flags, agent: worker('echo half > half.txt; echo half >> src/old.txt') })
+    const at = await killed({ flags, agent: worker('echo half > half.txt; echo half >> src/old.txt') })
     edits(at)
     at.write('new/deep/file.txt', 'new\n')
     chmodSync(join(at.repo, 'src/other.txt'), 0o755)
@@ -296,18 +324,18 @@ describe.each([
   })
 
   test('through status and finish --cleanup too', async () => {
-    const { at } = await killed({ flags, before: (scratched) => scratched.write('early.txt', 'before\n') })
+    const at = await killed({ flags })
     edits(at)
     await ralph(at, ['status'])
     const finish = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect([finish.code, at.git('branch', '--show-current')]).toEqual([0, 'main'])
     expect([at.read('README.md'), at.read('mine.txt')]).toEqual(['# mine now\n', 'typed after the crash\n'])
-    expect(at.read('early.txt')).toBe('before\n')
+    expect(at.read('early.txt')).toBe('before the loop\n')
     expect(existsSync(join(at.repo, 'half.txt'))).toBe(false)
   })
 
   test('a folder that the user made of a file, and a file of a folder', async () => {
-    const { at } = await killed({ flags })
+    const at = await killed({ flags })
     rmSync(join(at.repo, 'README.md'))
     at.write('README.md/inside.txt', 'mine\n')
     rmSync(join(at.repo, 'src'), { recursive: true })
@@ -317,7 +345,7 @@ describe.each([
   })
 
   test('a file that the user deleted comes back and is named; a renamed folder is named file by file', async () => {
-    const { at } = await killed({ flags })
+    const at = await killed({ flags })
     rmSync(join(at.repo, 'README.md'))
     renameSync(join(at.repo, 'src'), join(at.repo, 'lib'))
     const resumed = await ralph(at, resume)
@@ -329,11 +357,17 @@ describe.each([
     expect(at.read('lib/old.txt')).toBe('old\n')
   })
 
+  /** A resume of a dead loop whose agent went on until then, beside the user. */
+  const repaired = (): Promise<Scratch & { resumed: Finished; left: readonly number[] }> =>
+    scene(`repaired ${flags.join(' ')}`, async () => {
+      const at = await killed({ flags, orphan: true })
+      edits(at)
+      return { ...at, resumed: await ralph(at, resume), left: ofLoop(at) }
+    })
+
   test('an orphan that lived until the repair: named file by file with its ref before anything is undone', async () => {
-    const { at } = await killed({ flags, orphan: true })
-    edits(at)
-    const resumed = await ralph(at, resume)
-    expect([resumed.code, ofLoop(at)]).toEqual([0, []])
+    const { resumed, left, ...at } = await repaired()
+    expect([resumed.code, left]).toEqual([0, []])
     const kept = at.git('rev-parse', '--short=12', 'refs/ralph/demo/attempts/1')
     // One warning and one command for all that the same is true of.
     const [, files = ''] =
@@ -349,7 +383,7 @@ describe.each([
   })
 
   test('B9: what a resume undid and may be the user’s is in its summary too', async () => {
-    const { at } = await killed({ flags, orphan: true })
+    const at = await killed({ flags, orphan: true })
     edits(at)
     const resumed = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
     expect(resumed.code).toBe(0)
@@ -361,9 +395,8 @@ describe.each([
   })
 
   test('E7: what a resume undid and may be the user’s outlives a cleaning of the attempts', async () => {
-    const { at } = await killed({ flags, orphan: true })
-    edits(at)
-    expect((await ralph(at, resume)).code).toBe(0)
+    const at = await repaired()
+    expect(at.resumed.code).toBe(0)
     const kept = at.git('rev-parse', '--short=12', 'refs/ralph/demo/attempts/1')
     const cleaned = await ralph(at, ['clean', 'demo', '--attempts', '--yes'])
     expect(cleaned.stdout).toContain(`refs/ralph/demo/moved/1/beside/${kept}`)
@@ -373,7 +406,7 @@ describe.each([
   })
 
   test('an orphan that stop has ended: what changed after that stays, what changed before is named', async () => {
-    const { at } = await killed({ flags, orphan: true })
+    const at = await killed({ flags, orphan: true })
     at.write('doubt.txt', 'mine or not\n')
     expect((await ralph(at, ['stop', 'demo'])).code).toBe(0)
     edits(at)
@@ -390,7 +423,7 @@ describe.each([
   })
 
   test('F7: a finish that is refused for what was known before its repair repairs nothing', async () => {
-    const { at } = await killed({ flags: ['--checkpoint', 'stash'] })
+    const at = await killed({ flags: ['--checkpoint', 'stash'] })
     const before = picture(at)
     for (const choice of [['--squash'], ['--keep', '--rename']]) {
       const refused = await ralph(at, ['finish', 'demo', ...choice])
@@ -401,9 +434,8 @@ describe.each([
   })
 
   test('F11: a file that is written anew after a repair undid it is not in the command that status names', async () => {
-    const { at } = await killed({ flags, orphan: true })
-    edits(at)
-    expect((await ralph(at, resume)).code).toBe(0)
+    const at = await repaired()
+    expect(at.resumed.code).toBe(0)
     at.write('mine.txt', 'written anew\n')
     const named = (await ralph(at, ['status', 'demo'])).stdout
     expect(named).toMatch(/ {2}note: (?!.*mine\.txt).*README\.md.* may be yours/)
@@ -416,8 +448,9 @@ describe.each([
   })
 
   test('the plan that the user edited stays, but boxes that the dead attempt may have ticked do not count', async () => {
-    const { at } = await killed({
+    const at = await killed({
       flags,
+      stories: 2,
       agent: worker(`sed -i 's/\\[ \\]/[x]/' ${tasks}; echo half > half.txt`),
     })
     at.write(tasks, `${at.read(tasks)}\n## 3. Story 3\n\n- [ ] 3.1 third\n`)
@@ -433,7 +466,7 @@ describe.each([
   })
 
   test('a repair that was killed: its torn files are not the user’s, what they edited before and after it stays', async () => {
-    const { at } = await killed({
+    const at = await killed({
       flags,
       agent: worker('for i in 1 2; do echo half > half-$i.txt; done; echo half > src/old.txt'),
     })
@@ -469,7 +502,7 @@ describe('where the user has moved on', () => {
   ])(
     'O5: on another branch with changes: refused with exit 2, nothing touched (%s)',
     async (_mode, flags, branch) => {
-      const { at } = await killed({ flags })
+      const at = await killed({ flags })
       at.git('stash', '-uq')
       at.git('checkout', '-q', '-b', 'elsewhere', 'main')
       at.write('README.md', '# half a thought\n')
@@ -491,7 +524,7 @@ describe('where the user has moved on', () => {
   )
 
   test('O5: on another branch, everything committed: back on the loop’s branch, their commit stays', async () => {
-    const { at } = await killed()
+    const at = await killed()
     at.git('stash', '-uq')
     at.git('checkout', '-q', 'main')
     at.write('README.md', '# mine\n')
@@ -508,7 +541,7 @@ describe('where the user has moved on', () => {
   })
 
   test('O5: another change in the tree of a dead loop: refused with exit 2, so that half an attempt is not taken for the user’s', async () => {
-    const { at } = await killed({ flags: ['--checkpoint', 'stash'] })
+    const at = await killed({ flags: ['--checkpoint', 'stash'] })
     at.write('openspec/changes/other/tasks.md', '## 1. Other\n\n- [ ] 1.1 x\n')
     const before = picture(at)
     const other = ['loop', 'other', '--checkpoint', 'stash', '--agent-command', goodAgent]
@@ -523,7 +556,7 @@ describe('where the user has moved on', () => {
   })
 
   test('O5: their commit on their own branch, where a loop with stashes stands, is not taken back', async () => {
-    const { at } = await killed({ flags: ['--checkpoint', 'stash'] })
+    const at = await killed({ flags: ['--checkpoint', 'stash'] })
     edits(at)
     at.git('add', 'mine.txt')
     at.git('commit', '-qm', 'mine')
@@ -536,7 +569,7 @@ describe('where the user has moved on', () => {
   })
 
   test('O5: their commit on the loop’s own branch: what is in it stays, and the commit is named', async () => {
-    const { at } = await killed()
+    const at = await killed()
     edits(at)
     at.git('add', 'mine.txt')
     at.git('commit', '-qm', 'mine')
@@ -550,7 +583,7 @@ describe('where the user has moved on', () => {
   test.for([['resume'], ['finish'], ['loop']])(
     'O5: their commit at a detached HEAD, in no ref: %s names it with what holds it',
     async ([command]) => {
-      const { at } = await killed({ agent: worker('true') })
+      const at = await killed({ agent: worker('true') })
       at.git('checkout', '-q', '--detach')
       at.write('mine.txt', 'typed after the crash\n')
       at.git('add', 'mine.txt')
@@ -575,15 +608,12 @@ describe('where the user has moved on', () => {
   )
 
   test('O5: in the middle of a merge: refused with exit 2, and the merge is still theirs', async () => {
-    const { at } = await killed({
-      before: (scratched) => {
-        scratched.git('checkout', '-qb', 'feature')
-        scratched.write('feature.txt', 'feature\n')
-        scratched.git('add', '-A')
-        scratched.git('commit', '-qm', 'feature')
-        scratched.git('checkout', '-q', 'main')
-      },
-    })
+    const at = await killed()
+    at.git('worktree', 'add', '-qb', 'feature', '../feature', 'main')
+    at.write('../feature/feature.txt', 'feature\n')
+    at.git('-C', '../feature', 'add', '-A')
+    at.git('-C', '../feature', 'commit', '-qm', 'feature')
+    at.git('worktree', 'remove', '../feature')
     at.git('merge', '-q', '--no-commit', '--no-ff', 'feature')
     const before = picture(at)
     const refused = await ralph(at, resume)
@@ -597,7 +627,7 @@ describe('where the user has moved on', () => {
   })
 
   test('O5: a work tree of its own: what was edited there after the death stays there', async () => {
-    const { at } = await killed({ flags: ['--worktree'] })
+    const at = await killed({ flags: ['--worktree'] })
     const tree = join(at.root, 'repo-ralph-demo')
     writeFileSync(join(tree, 'mine.txt'), 'typed there\n')
     const before = picture(at)
@@ -660,12 +690,11 @@ describe('the final cleanup', () => {
 })
 
 describe('locks', () => {
-  async function stuckRun(): Promise<Scratch> {
-    const at = scratch({ tasks: tasksOf(2) })
+  function stuckRun(): Promise<Scratch> {
     const agent =
       '[ "$RALPH_STORY" = 1 ] && echo "<promise>COMPLETE</promise>" || echo "<promise>FAILED: no</promise>"'
-    expect((await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])).code).toBe(3)
-    return at
+    const loop = ['loop', 'demo', '--max-retries', '0', '--agent-command', agent]
+    return after(loop, { tasks: tasksOf(2), code: 3 })
   }
 
   test('O16: two resumes, the first with a slow openspec: one wins, the other exits 7, no iteration twice', async () => {
@@ -689,7 +718,7 @@ describe('locks', () => {
   })
 
   test('O16: while a death is recorded status does not say running, and resume waits instead of exiting 7', async () => {
-    const { at } = await killed()
+    const at = await killed()
     const identity = { pid: process.pid, started: processIdentity(process.pid), bootId: bootId(), isAlive }
     const what = { change: 'demo', worktree: at.repo, since: 'now', purpose: 'record' as const }
     const lock = await fileLock(join(at.repo, '.git/ralph/changes/demo/lock.json'), what, identity).acquire()
