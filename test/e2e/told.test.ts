@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { eventsOf, goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { after, scene } from './scenes.ts'
 import { onTerminal } from './on-terminal.ts'
 import type { Scratch } from './harness.ts'
 
@@ -13,9 +14,21 @@ const failing = 'echo try > try.txt; echo "<promise>FAILED: no luck</promise>"'
 /** Story 1 complete, every other fails. */
 const half = `case $RALPH_STORY in 1) ${goodAgent};; *) ${failing};; esac`
 
-function loop(at: Scratch, change: string, agent: string, ...more: string[]) {
-  return ralph(at, ['loop', change, '--agent-command', agent, '--max-retries', '0', ...more])
+function words(change: string, agent: string, ...more: string[]): string[] {
+  return ['loop', change, '--agent-command', agent, '--max-retries', '0', ...more]
 }
+
+function loop(at: Scratch, change: string, agent: string, ...more: string[]) {
+  return ralph(at, words(change, agent, ...more))
+}
+
+const done = (stories: number, ...more: string[]): Promise<Scratch> =>
+  after(words('demo', goodAgent, ...more), { tasks: tasksOf(stories), code: 0 })
+const failedOnce = (...more: string[]): Promise<Scratch> =>
+  after(words('demo', failing, ...more), { tasks: tasksOf(1), code: 3 })
+const changedNothing = (): Promise<Scratch> =>
+  after(words('demo', 'echo "<promise>FAILED: no luck</promise>"'), { tasks: tasksOf(1), code: 3 })
+const halfDone = (): Promise<Scratch> => after(words('demo', half), { tasks: tasksOf(2), code: 3 })
 
 /** `demo`, and a second change `other`. */
 function twoChanges(tasks = tasksOf(1)): Scratch {
@@ -81,8 +94,7 @@ describe('clean', () => {
 })
 
 test('after clean --attempts neither status nor why sends anybody to an attempt that is gone', async () => {
-  const at = scratch({ tasks: tasksOf(1) })
-  await loop(at, 'demo', failing)
+  const at = await failedOnce()
   const told = async (): Promise<string> =>
     (await ralph(at, ['status', 'demo'])).stdout + (await ralph(at, ['why', 'demo'])).stdout
   expect((await told()).match(/ralph diff 1 demo/g)).toHaveLength(2)
@@ -119,8 +131,7 @@ describe('what is true of the change', () => {
   ])(
     'B6, found by an attack: %s after the run was done, before it is finished: nothing says done or advises to archive',
     async (_, edit, count) => {
-      const at = scratch({ tasks: tasksOf(2) })
-      await loop(at, 'demo', goodAgent)
+      const at = await done(2)
       expect((await ralph(at, ['statusline'])).stdout).toContain('2/2 done')
       const tasks = 'openspec/changes/demo/tasks.md'
       at.write(tasks, edit(at.read(tasks)))
@@ -138,15 +149,13 @@ describe('what is true of the change', () => {
   )
 
   test('F15: a squash of some of the stories says how many they are', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    expect((await loop(at, 'demo', half)).code).toBe(3)
+    const at = await halfDone()
     const { stdout } = await ralph(at, ['finish', 'demo', '--squash'])
     expect(stdout).toMatch(/one commit on main[^]*It has 1 of 2 stories\./)
   })
 
   test('B6: in a work tree of its own: a box that is opened again there is open', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, 'demo', goodAgent, '--worktree')
+    const at = await done(1, '--worktree')
     const tasks = join(`${at.repo}-ralph-demo`, 'openspec/changes/demo/tasks.md')
     writeFileSync(tasks, readFileSync(tasks, 'utf8').replaceAll('[x]', '[ ]'))
     const shown = (await ralph(at, ['status', 'demo'])).stdout
@@ -155,16 +164,14 @@ describe('what is true of the change', () => {
   })
 
   test('B6: kept on its branch: list says where it is done, and nothing is called open', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, 'demo', goodAgent)
+    const at = await done(1)
     expect(await stateOf(at)).toBe('✓ done')
     at.git('switch', '-q', 'main')
     expect(await stateOf(at)).toBe('✓ done on ralph/demo')
   })
 
   test('B12: a cleanup ends a run that was not done: no unfinished run, and the next loop runs what is left', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    expect((await loop(at, 'demo', half)).code).toBe(3)
+    const at = await halfDone()
     const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(stdout).toContain('  next   ralph resume demo   run what is left, with the same agent')
     at.git('add', '-A')
@@ -194,8 +201,7 @@ describe('what is true of the change', () => {
   })
 
   test('B12: merged by hand and the branch deleted: nothing is left to finish', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, 'demo', goodAgent)
+    const at = await done(1)
     at.git('switch', '-q', 'main')
     at.git('merge', '-q', 'ralph/demo')
     expect((await ralph(at, ['status', 'demo'])).stdout).toContain('it is merged: only its branch is deleted')
@@ -236,8 +242,7 @@ describe('what is true of the change', () => {
   })
 
   test('B13: after a cleanup the own work tree is named with the command that removes it, until it is removed', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, 'demo', goodAgent, '--worktree', '--on-complete', 'cleanup')
+    const at = await done(1, '--worktree', '--on-complete', 'cleanup')
     const tree = join(at.root, 'repo-ralph-demo')
     const { stdout } = await ralph(at, ['status', 'demo'])
     const command = `git worktree remove ${tree}`
@@ -280,8 +285,7 @@ test("E2: what is ignored or hidden in the loop's own work tree is named before 
 
 for (const choice of ['cleanup', 'squash'])
   test(`O12: finish --${choice} leaves the loop's own work tree on a branch of the user's, and no advice removes it`, async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    expect((await loop(at, 'demo', goodAgent, '--worktree', '--on-complete', 'keep')).code).toBe(0)
+    const at = await done(1, '--worktree')
     const tree = join(at.root, 'repo-ralph-demo')
     at.git('-C', tree, 'switch', '-qc', 'mine')
     at.write('../repo-ralph-demo/own.txt', 'my own\n')
@@ -299,8 +303,7 @@ for (const choice of ['cleanup', 'squash'])
   })
 
 test("O12: a commit that only the loop's own work tree leads to is named before its removal is advised", async () => {
-  const at = scratch({ tasks: tasksOf(1) })
-  await loop(at, 'demo', goodAgent, '--worktree', '--on-complete', 'cleanup')
+  const at = await done(1, '--worktree', '--on-complete', 'cleanup')
   const tree = join(at.root, 'repo-ralph-demo')
   at.write('../repo-ralph-demo/own.txt', 'my own\n')
   at.git('-C', tree, 'add', '-A')
@@ -315,12 +318,19 @@ test("O12: a commit that only the loop's own work tree leads to is named before 
 
 describe('what happened', () => {
   const gate = 'test ! -f try.txt || { echo "TAP version 13"; echo "not ok 1 - says hello"; exit 1; }'
-  const stuck = async (): Promise<Scratch> => {
-    const at = scratch({ tasks: tasksOf(2) })
+  const stuck = (): Promise<Scratch> => {
     const agent = `case $RALPH_STORY in 1) ${goodAgent};; *) echo try > try.txt; echo "<promise>COMPLETE</promise>";; esac`
-    await ralph(at, ['loop', 'demo', '--agent-command', agent, '--max-retries', '1', '--verify', gate])
-    return at
+    const args = ['loop', 'demo', '--agent-command', agent, '--max-retries', '1', '--verify', gate]
+    return after(args, { tasks: tasksOf(2), code: 3 })
   }
+  /** The user's own file was there before. */
+  const savedNothing = (): Promise<Scratch> =>
+    scene('an own file, then a gate that fails', async () => {
+      const at = scratch({ tasks: tasksOf(1) })
+      at.write('mine.txt', 'mine\n')
+      expect((await loop(at, 'demo', goodAgent, '--verify', 'false')).code).toBe(3)
+      return at
+    })
 
   test('B5: of a gate whose format nobody knows why shows the last lines, and the reason is the one that complains', async () => {
     const at = scratch({ tasks: tasksOf(1) })
@@ -357,8 +367,7 @@ describe('what happened', () => {
   })
 
   test('F29: after restore and resume, in a pipe, what was brought back is not called nothing', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '0', '--verify', 'false'])
+    const at = await savedNothing()
     await ralph(at, ['restore', '1', 'demo'])
     const end = await ralph(at, ['resume', 'demo', '--agent-command', failing])
     expect(end.stdout).toContain(
@@ -393,9 +402,7 @@ describe('what happened', () => {
   })
 
   test("B9, F11: finish of a run that saved nothing says so, in sentences; what is the user's own is back", async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    at.write('mine.txt', 'mine\n')
-    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '0', '--verify', 'false'])
+    const at = await savedNothing()
     const { stdout } = await ralph(at, ['finish', 'demo', '--cleanup'])
     expect(stdout).toMatch(
       /^The loop has saved nothing, so nothing is brought to main but your own uncommitted files\. The branch ralph\/demo is deleted, its commits are kept as refs\/ralph\/demo\/archive\/\w+\.\n/,
@@ -464,9 +471,7 @@ describe('what happened', () => {
   })
 
   test('B7: after a resume a story that failed before has not failed "once"', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    const agent = 'echo "<promise>FAILED: no</promise>"'
-    await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
+    const at = await changedNothing()
     const end = await ralph(at, ['resume', 'demo'])
     expect([end.code, end.stdout]).toEqual([
       3,
@@ -504,8 +509,7 @@ describe('what happened', () => {
     at.git('stash', '-uq')
     at.git('switch', '-q', 'main')
     execFileSync('git', ['apply', '--check', '-'], { cwd: at.repo, env: at.env, input: all })
-    const idle = scratch({ tasks: tasksOf(1) })
-    await loop(idle, 'demo', 'echo "<promise>FAILED: no</promise>"')
+    const idle = await changedNothing()
     expect(await ralph(idle, ['diff'])).toMatchObject({
       code: 0,
       stdout: '',
@@ -591,8 +595,7 @@ describe('the report', () => {
 
 describe('the small ones', () => {
   test('F30: --feedback is acknowledged', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, 'demo', failing)
+    const at = await failedOnce()
     const words = ['--feedback', 'mind the gap']
     const { stdout } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent, ...words])
     expect(stdout).toContain('The next prompt has your words: mind the gap')
@@ -673,8 +676,7 @@ test('a story called complete that changed no file is marked where it is saved, 
 })
 
 test('usage where no agent reported any says so, and calls nothing free', async () => {
-  const at = scratch({ tasks: tasksOf(2) })
-  await loop(at, 'demo', goodAgent)
+  const at = await done(2)
   const { stdout } = await ralph(at, ['usage', '--since', '1h'])
   expect(stdout).toContain('2 attempts reported no tokens')
   expect(stdout).not.toContain('$0.00')
@@ -682,8 +684,7 @@ test('usage where no agent reported any says so, and calls nothing free', async 
 
 describe('report into a file', () => {
   test('a folder that is not there, a folder, and an ending that is no format are each a sentence and exit 2', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, 'demo', goodAgent)
+    const at = await done(1)
     const into = async (...args: string[]) => {
       const { code, stderr } = await ralph(at, ['report', 'demo', '--output', ...args])
       expect(stderr).not.toMatch(/^\s+at |node:/m)
@@ -713,8 +714,7 @@ test('after a resume the time of the run has that of the gates before it, too', 
 
 describe('hints', () => {
   test('B11: attempts advises no diff of an attempt that changed nothing, and diff alone takes the last that changed anything', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, 'demo', 'echo "<promise>FAILED: no luck</promise>"')
+    const at = await changedNothing()
     const none = (await ralph(at, ['attempts', 'demo'])).stdout
     expect(none).toMatch(/^#1 .*no luck \(no file changed\)$/m)
     expect(none).not.toMatch(/ralph (?:diff|restore)/)
@@ -808,8 +808,8 @@ describe('a file that the user saves in the very moment in which ralph writes it
   test.for([{ when: writes }, { when: '*"ralph: restore --create"*' }])(
     'O3: restore ($when): it stays, and is named with the command that brings the attempt’s; exit 1',
     async ({ when }) => {
-      const at = scratch({ tasks: tasksOf(1) })
-      await loop(at, 'demo', adds('loop') + failing, '--on-complete', 'cleanup')
+      const args = words('demo', adds('loop') + failing, '--on-complete', 'cleanup')
+      const at = await after(args, { tasks: tasksOf(1), code: 3 })
       const end = await ralph(at, ['restore', '1', 'demo'], { env: savedBefore(at, when) })
       expect([end.code, at.read('README.md'), at.read('try.txt')]).toEqual([1, 'saved\n', 'try\n'])
       expect(end.stderr).toContain('in the same moment README.md was saved')
