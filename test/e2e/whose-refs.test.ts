@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { eventsOf, goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { after, scene } from './scenes.ts'
 import type { Finished, Scratch } from './harness.ts'
 
 /** In the user's own checkout and with nothing of the agent's environment: what a person types beside the loop. */
@@ -26,6 +27,13 @@ function told(end: Finished): string[] {
 const failed = 'echo "<promise>FAILED: no</promise>"'
 const once = (first: string, then = goodAgent): string =>
   `if [ "$RALPH_ITERATION" = 1 ]; then ${first}; else ${then}; fi`
+
+/** The first of two stories is saved; the other fails. */
+function halfDone(): Promise<Scratch> {
+  const agent = `if [ $RALPH_STORY = 2 ]; then ${failed}; else ${goodAgent}; fi`
+  const args = ['loop', 'demo', '--max-retries', '0', '--on-complete', 'keep', '--agent-command', agent]
+  return after(args, { tasks: tasksOf(2), code: 3 })
+}
 
 describe("O12, M4: the user's own refs", () => {
   test.each([['--worktree'], ['--no-tui']])(
@@ -229,11 +237,8 @@ describe("O12, M4: the user's own refs", () => {
   ])(
     'O12: $how leaves no commit behind that the user made at a detached HEAD in a pause',
     async ({ agent, flags }) => {
-      const at = scratch({ tasks: tasksOf(2) })
-      const manual = flags.length > 0 ? ['--done', 'manual'] : ['--max-retries', '0']
-      const first =
-        flags.length > 0 ? agent : `if [ $RALPH_STORY = 2 ]; then ${failed}; else ${goodAgent}; fi`
-      await ralph(at, ['loop', 'demo', ...manual, '--on-complete', 'keep', '--agent-command', first])
+      const manual = ['loop', 'demo', '--done', 'manual', '--on-complete', 'keep', '--agent-command', agent]
+      const at = flags.length > 0 ? await after(manual, { tasks: tasksOf(2), code: 5 }) : await halfDone()
       execFileSync('sh', ['-ec', detached], { cwd: at.repo, env: at.env })
       const mine = at.git('rev-parse', 'HEAD')
       const end = await ralph(at, [
@@ -270,9 +275,7 @@ describe("O12, M4: the user's own refs", () => {
   })
 
   test('O12: ralph’s own state file is no change of the user’s, also where they have written info/exclude anew', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    const first = `if [ $RALPH_STORY = 2 ]; then ${failed}; else ${goodAgent}; fi`
-    await ralph(at, ['loop', 'demo', '--max-retries', '0', '--on-complete', 'keep', '--agent-command', first])
+    const at = await halfDone()
     at.git('checkout', '-q', 'main')
     at.write('.git/info/exclude', '*.o\n')
     const end = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
@@ -679,19 +682,21 @@ test('O1: a merge that was left with its conflicts: COMPLETE does not count, and
 
 describe('O3: a merge of the user’s on the loop’s branch is theirs to end', () => {
   /** A run that did not finish; then a merge there, with a conflict. */
-  async function midMerge(): Promise<Scratch> {
-    const at = scratch({ tasks: tasksOf(2) })
+  function midMerge(): Promise<Scratch> {
     const agent = `cat > /dev/null; if [ $RALPH_STORY = 1 ]; then echo w > w.txt; echo '<promise>COMPLETE</promise>'; else echo '<promise>FAILED: no</promise>'; fi`
-    await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
-    at.git('branch', 'side', 'main')
-    at.git('switch', '-q', 'side')
-    at.write('README.md', 'side\n')
-    at.git('commit', '-qam', 'side')
-    at.git('switch', '-q', 'ralph/demo')
-    at.write('README.md', 'mine\n')
-    at.git('commit', '-qam', 'mine')
-    expect(() => at.git('merge', '-q', 'side')).toThrow()
-    return at
+    return scene('in the middle of a merge', async () => {
+      const at = scratch({ tasks: tasksOf(2) })
+      await ralph(at, ['loop', 'demo', '--max-retries', '0', '--agent-command', agent])
+      at.git('branch', 'side', 'main')
+      at.git('switch', '-q', 'side')
+      at.write('README.md', 'side\n')
+      at.git('commit', '-qam', 'side')
+      at.git('switch', '-q', 'ralph/demo')
+      at.write('README.md', 'mine\n')
+      at.git('commit', '-qam', 'mine')
+      expect(() => at.git('merge', '-q', 'side')).toThrow()
+      return at
+    })
   }
 
   test.each([['finish', '--cleanup'], ['finish', '--squash'], ['finish', '--keep', '--rename'], ['resume']])(
@@ -764,8 +769,8 @@ test('U5: refs/ that somebody removed by hand is there again, the branch of the 
 })
 
 test('U5: in what is left of a repository, the command that mends it', async () => {
-  const at = scratch({ tasks: tasksOf(1) })
-  expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+  const done = ['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '0']
+  const at = await after(done, { tasks: tasksOf(1), code: 0 })
   execFileSync('rm', ['-r', join(at.repo, '.git/refs')])
   const end = await ralph(at, ['status'])
   expect([end.code, end.stderr]).toEqual([2, expect.stringContaining('it has no refs')])
