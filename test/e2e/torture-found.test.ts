@@ -317,3 +317,29 @@ test.for([{ mode: 'branch' }, { mode: 'stash' }])(
     expect(at.read('README.md')).toBe('edited by the user between two attempts\n')
   },
 )
+
+test.for([
+  { when: 'before it left its branch', words: 'ralph:?archive', goes: 'main', back: 'ralph/demo' },
+  { when: 'after that', words: 'ralph:?cleanup', goes: '-c feature', back: 'main' },
+])(
+  'G25 O3: a cleanup that was cut off $when is completed where its files are: the user who has switched away is told where',
+  async ({ words, goes, back }) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    at.write('notes.txt', 'of the user\n')
+    expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+    const finish = ['finish', 'demo', '--cleanup']
+    expect((await ralph(at, finish, { env: gitThat(at, words, killRalph) })).signal).toBe('SIGKILL')
+    at.git('switch', '-q', ...goes.split(' '))
+    const refused = await ralph(at, finish)
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        new RegExp(`Nothing was touched\\. git switch ${back}, then ralph finish demo --cleanup again`),
+      ),
+    ])
+    at.git('switch', '-q', back)
+    expect((await ralph(at, finish)).code).toBe(0)
+    expect([at.read('notes.txt'), at.read('story-1.txt')]).toEqual(['of the user\n', 'work of 1\n'])
+    expect(at.git('branch', '--show-current')).toBe('main')
+  },
+)

@@ -23,6 +23,8 @@ import { refuseTaken } from '../refs/branch-in-use.ts'
 import { changedPaths, commitTree, indexMark, isAncestor, orEmpty } from '../tree/tree.ts'
 
 export async function redoFinish(store: Store, plan: CleanupPlan): Promise<Recovered> {
+  const left = await leftSince(store, plan)
+  if (left !== undefined) throw switched(store, 'Nothing was touched.', left)
   const { made, told } = await performFinish(store, plan)
   const what =
     made === undefined
@@ -35,6 +37,9 @@ export async function redoFinish(store: Store, plan: CleanupPlan): Promise<Recov
     ...(made !== undefined && 'commit' in made && { commit: made.commit }),
   }
 }
+
+/** In the log of HEAD. */
+const cleanup = 'cleanup'
 
 /** Each step may have been done already, unless it is told where HEAD `stood`. `told`: what there is to say of the user's own. */
 export async function performFinish(
@@ -89,7 +94,7 @@ export async function performFinish(
     if (ahead === undefined || plan.head.ref !== undefined) {
       const left = await holdDetached(git, store.refs, placeOf(store).typed)
       if (left !== '') told.push(left)
-      await setHead(git, plan.head, 'cleanup')
+      await setHead(git, plan.head, cleanup)
     }
   }
   if (prepared !== undefined) await installIndex(git, prepared, staged)
@@ -139,9 +144,24 @@ async function deleteBranch(store: Store, { tip, time }: CleanupPlan): Promise<s
   )
 }
 
-function switched({ git, change }: Store, safe: string): RalphError {
+/**
+ * Since a cleanup was cut off the user has gone elsewhere, and git has taken the files of this branch out of the tree with them: where they
+ * have to be for its rest. What of it was done the log of HEAD tells; without one nobody knows.
+ */
+async function leftSince({ git, change, home }: Store, { head }: CleanupPlan): Promise<string | undefined> {
+  const own = `ralph/${change}`
+  const now = headRef(git)
+  if (head === undefined || home !== undefined || now === `refs/heads/${own}`) return undefined
+  const log = await git.line(['log', '-g', '--format=%gs', 'HEAD'], { accept: [128] })
+  const last = log.split('\n').find((each) => each.startsWith('ralph: '))
+  if (last === undefined) return undefined
+  if (last !== `ralph: ${cleanup}`) return own
+  return now === head.ref ? undefined : head.ref?.replace(/^refs\/heads\//, '')
+}
+
+function switched({ git, change }: Store, safe: string, branch = `ralph/${change}`): RalphError {
   return new RalphError('finish_conflict', `${git.worktree} was switched to another branch.`, {
-    hint: `${safe} ${git.typed} switch ralph/${change}, then ralph finish ${change} --cleanup again.`,
+    hint: `${safe} ${git.typed} switch ${branch}, then ralph finish ${change} --cleanup again.`,
   })
 }
 
