@@ -75,6 +75,11 @@ export async function finishHeld(
   const already = await finishedAlready(site, held.run, choice)
   if (already !== '') {
     const { change, state } = held.run
+    // A finish that was killed behind its last record has left its lock there.
+    if (state.home !== undefined && isTree(state.worktree))
+      await held.enterOwn().catch((error: unknown) => {
+        if (!(error instanceof RalphError)) throw error
+      })
     return {
       message: `${change} is finished already: ${already}.`,
       ...(state.status !== 'done' && !(await isPlanGone(site, held.run)) && { next: resumeOf(held.run) }),

@@ -343,3 +343,17 @@ test.for([
     expect(at.git('branch', '--show-current')).toBe('main')
   },
 )
+
+test('O6: a finish that was killed behind its last record leaves no lock behind the next one', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  const loop = ['loop', 'demo', '--worktree', '--agent-command', goodAgent, '--on-complete', 'keep']
+  expect((await ralph(at, loop)).code).toBe(0)
+  const finish = ['finish', 'demo', '--cleanup']
+  const env = gitThat(at, '--not?--exclude', killRalph)
+  expect((await ralph(at, finish, { env })).signal).toBe('SIGKILL')
+  const lock = join(at.repo, '.git/worktrees/repo-ralph-demo/ralph/lock.json')
+  expect(existsSync(lock)).toBe(true)
+  const again = await ralph(at, finish)
+  expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('finished already')])
+  expect(existsSync(lock)).toBe(false)
+})
