@@ -1,4 +1,5 @@
 // The runs of a change before this one: each a folder with its journal and transcripts, out of the way but there.
+import { safeToType } from '../adapters/git/landing/safe-to-type.ts'
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, rename, rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -65,7 +66,7 @@ export async function begunAnew(
   const place = shown(asked.out.trim())
   const isOn = place === `ralph/${change}`
   const other = isOn
-    ? `; to begin at ${originalBranch} instead: git switch ${originalBranch} && ralph loop ${change} --fresh`
+    ? `; to begin at ${originalBranch} instead: ${await safeToType(git, `git switch ${originalBranch}`)} && ralph loop ${change} --fresh`
     : ''
   // With stashes, and after a cleanup, there was no branch of its own left.
   const { checkpoint, cleaned, initial } = state.git

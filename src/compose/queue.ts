@@ -301,7 +301,12 @@ export async function queueReport(site: Site, isWhole: boolean): Promise<QueueRe
     inOrder(state).map((entry) => entryReport(site, { queue: state, entry, isAlive: alive, isWhole })),
   )
   const isThere = landed === undefined || (own !== undefined && (await hasAllOf(site.git, own, landed)))
-  const isApart = !isThere && own !== undefined && !(await isAncestor(site.git, own, landed))
+  // Then a pull would refuse.
+  const isApart =
+    !isThere &&
+    own !== undefined &&
+    (!(await isAncestor(site.git, own, landed)) ||
+      (await isSetBack(site, state, { target: state.target, landed })))
   const held = isThere ? '' : await heldWhere(site.git, state.target)
   return {
     target: state.target,
@@ -450,6 +455,19 @@ function notQueued(change: string, { entries }: QueueState, open: readonly strin
   })
 }
 
+/** What landed was on the branch before, and was taken off it. */
+async function isSetBack(
+  { git }: Site,
+  state: QueueState,
+  { target, landed }: { readonly target: string; readonly landed: string },
+): Promise<boolean> {
+  const { home } = state.landed[target] ?? {}
+  return (
+    (home !== undefined && !(await isIn(git, home, `refs/heads/${target}`))) ||
+    (await wasIn(git, target, landed))
+  )
+}
+
 /** The user's own checkout follows what landed: only when told, and only where nothing uncommitted is in the way. */
 export async function pullLanded(site: Site): Promise<Said> {
   const state = await queueNow(site.git)
@@ -473,11 +491,7 @@ export async function pullLanded(site: Site): Promise<Said> {
     throw new RalphError('finish_conflict', `${target} has commits that are not in what landed.`, {
       hint: `Nothing was touched. Merge: ${site.git.typed} merge ${landedRef(target)}`,
     })
-  const { home } = state.landed[target] ?? {}
-  const isSetBack =
-    (home !== undefined && !(await isIn(site.git, home, `refs/heads/${target}`))) ||
-    (await wasIn(site.git, target, landed))
-  if (isSetBack)
+  if (await isSetBack(site, state, { target, landed }))
     throw new RalphError(
       'finish_conflict',
       `${target} was reset or rewritten: what landed holds commits that it had and has no longer.`,

@@ -1,4 +1,5 @@
 // Where a run goes on: the work tree stands on the branch of the run, so that the plan is the run's own.
+import { safeToType } from '../adapters/git/landing/safe-to-type.ts'
 import { firstNames } from '../core/first-names.ts'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
@@ -36,7 +37,7 @@ export async function checkOutRunBranch(site: Site, { change, state }: KnownRun)
     stood === undefined ? `--detach ${headText(git.gitDir).slice(0, 12)}` : shellWord(shortName(stood))
   const isGone = (await readRef(git, `refs/heads/${branch}`)) === undefined
   if (!(await goTo(site, change, branch, state.git.checkpoint))) return
-  const back = `${git.typed} switch ${place}`
+  const back = await safeToType(git, `${git.typed} switch ${place}`)
   const made = `${branch} was gone (deleted or renamed), and is made again at ${state.git.checkpoint.slice(0, 12)}; `
   warn(
     `${isGone ? made : ''}this checkout goes to ${branch}, where the run of ${change} continues; to go back afterwards: ${back}`,

@@ -40,6 +40,8 @@ it('I4 Q4: a target that somebody sets back stays so: the queue halts, pull refu
   const before = at.git('rev-parse', 'main')
   expect((await ralph(at, ['up', 'a', '--pull', ...at.args])).code).toBe(0)
   at.git('reset', '-q', '--hard', before)
+  // No command that would be refused is named.
+  expect((await report(at)).take).toBe('git merge refs/ralph-landed/main')
   const halted = await ralph(at, ['up', 'b', ...at.args])
   expect([halted.code, halted.stdout]).toEqual([5, expect.stringContaining('main was reset or rewritten')])
   const pull = await ralph(at, ['queue', 'pull'])
