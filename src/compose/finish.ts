@@ -20,6 +20,7 @@ import { acceptGitSettings, hiddenPaths } from './checkpoints.ts'
 import { agree, unagreed } from './config-trust.ts'
 import { inOrder, withRun } from './control.ts'
 import { finishedAlready } from './finished.ts'
+import { stillGone } from './named-restores.ts'
 import type { OpenRun } from './open-run.ts'
 import { isPlanGone, planNow } from './plan-now.ts'
 import { withEngine } from './run-engine.ts'
@@ -108,7 +109,10 @@ export async function finishHeld(
         ...(finished.commit !== undefined && { commit: finished.commit }),
         ...(finished.gone !== undefined && { gone: [...finished.gone] }),
       })
-      return { ...finished, gone: loop.state.gone }
+      const { gone, git } = loop.state
+      // In the record are all of them, in what is told only those that a restore takes nothing from.
+      const left = gone.length === 0 ? [] : await stillGone(site.git, gone, git.lastCheckpoint)
+      return { ...finished, gone: left }
     } catch (thrown) {
       const error = choice === 'squash' && isOfCleanup(thrown) ? asSquash(thrown) : thrown
       // Remembered with its way out, so that a look at the run does not advise the same again.

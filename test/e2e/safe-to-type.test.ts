@@ -47,3 +47,22 @@ test('F10: a merge that ralph names puts an ignored file aside first', async () 
     'mine\n',
   ])
 })
+
+test('F11: a file that the agent removed and its user wrote anew is in no command that status or finish names', async () => {
+  const at = scratch({ tasks: tasksOf(1) })
+  at.write('mine.txt', 'mine\n')
+  at.write('other.txt', 'other\n')
+  const removing = 'rm mine.txt other.txt; echo w > work.txt; echo "<promise>COMPLETE</promise>"'
+  await ralph(at, ['loop', 'demo', '--agent-command', removing, '--on-complete', 'keep'])
+  const named = async (): Promise<readonly string[]> =>
+    (await ralph(at, ['status', 'demo'])).stdout.match(/git restore .*/g) ?? []
+  const [first = ''] = await named()
+  expect(first).toContain(':/mine.txt')
+  at.write('mine.txt', 'written anew\n')
+  const kept = await ralph(at, ['finish', 'demo', '--keep'])
+  expect(kept.stdout).toMatch(/git restore .*other\.txt/)
+  expect(kept.stdout).not.toMatch(/git restore .*mine\.txt/)
+  for (const line of await named()) execFileSync('sh', ['-c', line], { cwd: at.repo, env: at.env })
+  expect([at.read('mine.txt'), at.read('other.txt')]).toEqual(['written anew\n', 'other\n'])
+  expect(await named()).toEqual([])
+})
