@@ -176,11 +176,11 @@ git -c core.hooksPath=/dev/null update-ref refs/heads/main "$(git commit-tree -p
 })
 
 it('I1 I2: a set-up or a gate that puts the HEAD of the landing tree on a branch moves none: ralph goes back to its commit on no branch', async () => {
-  const at = project({ a: '', b: '' }, 1)
+  const at = project({ a: '' }, 1)
   const refs = (): string[] => [at.git('for-each-ref', 'refs/heads/main'), at.git('status', '--porcelain')]
   const before = refs()
   const setup = 'case $PWD in *--landing) git symbolic-ref HEAD refs/heads/main ;; esac'
-  expect((await ralph(at, ['up', 'a', 'b', '--setup', setup, ...at.args])).code).toBe(0)
+  expect((await ralph(at, ['up', 'a', '--setup', setup, ...at.args])).code).toBe(0)
   expect(refs()).toEqual(before)
 
   at.write('openspec/changes/c/tasks.md', tasksOf(1))
@@ -200,10 +200,11 @@ it('I1 I2: a set-up or a gate that puts the HEAD of the landing tree on a branch
 })
 
 it('ralph up without gates says that the agent’s word counts, with the command that would make one; with a gate it does not', async () => {
-  const at = project({ a: '', b: '' }, 1)
+  const at = await ranUp({ a: '', b: '' }, ['a'])
   at.write('package.json', '{"scripts":{"test":"node --test"}}\n')
   const [flag = '', command = ''] = at.args
-  const bare = await ralph(at, ['up', 'a', flag, command])
+  const bare = await ralph(at, ['up', 'b', flag, command])
   expect(bare.stdout).toMatch(/queue → main, 2 at once; no gates: the agent's word counts \(found npm test: /)
-  expect((await ralph(at, ['up', 'b', ...at.args])).stdout).not.toContain('no gates')
+  expect(at.up.stdout).toContain('queue → main')
+  expect(at.up.stdout).not.toContain('no gates')
 })

@@ -49,7 +49,7 @@ it('Q14: --after a change that has landed or is archived is no wait; one that is
 })
 
 it('up --dry-run says what would run, in which order, with which gates, into which branch and what waits; it touches nothing; bad input is exit 2', async () => {
-  const at = project({ a: fails, b: '', c: '', d: '' }, 2)
+  const at = project({ a: fails, b: '', c: '', d: '' }, 1)
   expect((await ralph(at, ['up', 'd', 'a', '--no-land', ...at.args])).code).toBe(3)
   const everything = (): readonly string[] => [
     picture(at),
@@ -62,7 +62,7 @@ it('up --dry-run says what would run, in which order, with which gates, into whi
   const plan = await ralph(at, [...asked, '--json'])
   expect([plan.code, plan.stderr]).toEqual([0, ''])
   const own = { target: 'main', gates: ['sh gate.sh'] }
-  const open = { stories_done: 0, stories_total: 2 }
+  const open = { stories_done: 0, stories_total: 1 }
   expect(JSON.parse(plan.stdout)).toEqual({
     target: 'main',
     jobs: 1,
@@ -73,7 +73,7 @@ it('up --dry-run says what would run, in which order, with which gates, into whi
     billing: {},
     limits: { max_retries: 0 },
     changes: [
-      { change: 'd', does: 'land', why: '', after: [], ...own, stories_done: 2, stories_total: 2 },
+      { change: 'd', does: 'land', why: '', after: [], ...own, stories_done: 1, stories_total: 1 },
       { change: 'a', does: 'resume', why: '', after: [], ...own, ...open },
       { change: 'b', does: 'wait', why: 'waits for the one that runs', after: [], ...own, ...open },
       { change: 'c', does: 'wait', why: 'waits for b', after: ['b'], ...own, ...open },
@@ -82,7 +82,7 @@ it('up --dry-run says what would run, in which order, with which gates, into whi
   const text = await ralph(at, asked)
   expect([text.code, text.stderr]).toEqual([0, ''])
   expect(text.stdout).toMatch(
-    /What ralph up would do[^]*into +main[^]*agent +agent\.sh[^]*gates +sh gate\.sh\n +limits +1 attempt for each story\n[^]*d +2\/2 +lands[^]*a +0\/2 +is resumed[^]*c +0\/2 +b +waits for b/,
+    /What ralph up would do[^]*into +main[^]*agent +agent\.sh[^]*gates +sh gate\.sh\n +limits +1 attempt for each story\n[^]*d +1\/1 +lands[^]*a +0\/1 +is resumed[^]*c +0\/1 +b +waits for b/,
   )
   for (const wrong of [
     ['nope'],

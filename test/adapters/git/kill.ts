@@ -19,7 +19,7 @@ import { withShell } from '../../../src/adapters/process/launcher.ts'
 import { bundle } from '../../bundle.ts'
 import { run as type } from '../../shell.ts'
 import { killable, openCheckpoints, type Killable } from './kill-driver.ts'
-import { filesOf, gits, makeWorld, type Strategy, type World } from './world.ts'
+import { filesOf, gits, makeWorld, stashLooks, type Strategy, type World } from './world.ts'
 
 /** The git commands of an operation, and everything as it was before and after each: a kill leaves nothing but the disk. */
 interface Run {
@@ -242,13 +242,13 @@ async function movedTree(git: ReturnType<typeof makeWorld>['gitPort']): Promise<
 
 /** Everything that has to be equal; commits by their trees, because their times differ. */
 function view(dir: string, env: NodeJS.ProcessEnv, inside: readonly string[] = []): Record<string, unknown> {
-  const [refs = '', stashes, index, status, log, ...printed] = gits(dir, env, [
+  const [refs = '', index, status, log, ...printed] = gits(dir, env, [
     ['for-each-ref', '--format=%(refname) %(tree) %(contents:subject)'],
-    ['stash', 'list', '--format=%T %gs'],
     ['ls-files', '-s', '-v'],
     ['status', '--porcelain', '-uall'],
     ['log', '--format=%T %s'],
     ...inside.flatMap((path) => looks.map((args) => ['-C', path, ...args])),
+    ...stashLooks(join(dir, '.git'), '%T %gs'),
   ])
   return {
     files: filesOf(dir, ['.git', ...inside.map((path) => `${path}/.git`)]),
@@ -259,10 +259,10 @@ function view(dir: string, env: NodeJS.ProcessEnv, inside: readonly string[] = [
       .split('\n')
       .sort()
       .join('\n'),
-    stashes,
     index,
     status,
     log,
+    // And the stashes.
     inside: printed,
   }
 }

@@ -247,6 +247,8 @@ it('the picture that the property compares does see a changed byte, a mode, an e
     const changed = Object.entries(filesOf(w.dir)).filter(([name, value]) => files[name] !== value)
     expect(changed.map(([name]) => name).sort()).toEqual(['a.txt', 'empty/', 'note.txt'])
     expect(picture(w).refs).not.toBe(before.refs)
+    w.git('stash', 'drop', '-q')
+    expect([before.stashes, picture(w).stashes]).toEqual([expect.stringContaining('the user'), ''])
   } finally {
     w.end()
   }

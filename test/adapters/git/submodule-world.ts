@@ -1,9 +1,9 @@
 // A repository with submodules in every state that a user may leave them in, and a picture of all that could be lost in them.
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { expect } from 'vitest'
 import { run } from '../../shell.ts'
-import { filesOf, gits, picture, type World } from './world.ts'
+import { filesOf, gits, picture, stashLooks, type World } from './world.ts'
 
 export const odd = 'libs/odd näme\nwith a line'
 /** Old style: its git directory is in the work tree. */
@@ -61,12 +61,13 @@ function dirty(w: World, path: string): void {
 /** Everything that has to be as it was: of the superproject and of each submodule. */
 export function wholePicture(w: World): ReturnType<typeof picture> & { inside: unknown; settings: string } {
   const paths = all.filter((path) => existsSync(join(w.dir, path, '.git')))
+  const asked = paths.map((path) => looksAt(w, path))
   const [settings = '', ...printed] = gits(w.dir, { ...w.env, ...w.watched() }, [
     ['config', '--local', '--list'],
-    ...paths.flatMap((path) => inside.map((args) => ['-C', path, ...args])),
+    ...asked.flat(),
   ])
   const seen = Object.fromEntries(
-    paths.map((path, n) => [path, one(w, path, printed.slice(n * inside.length, (n + 1) * inside.length))]),
+    paths.map((path, n) => [path, one(w, path, printed.splice(0, asked[n]?.length))]),
   )
   return {
     ...picture(w),
@@ -80,25 +81,33 @@ export function filesIn(w: World): Record<string, string> {
   return filesOf(w.dir, ['.git', ...all.map((path) => `${path}/.git`)])
 }
 
-const inside = [
-  ['rev-parse', '--absolute-git-dir'],
-  ['for-each-ref', '--format=%(objectname) %(refname) %(symref)', 'refs/heads', 'refs/tags', 'refs/notes'],
-  ['ls-files', '-s', '-v', '-z'],
-  ['stash', 'list', '--format=%H %gs'],
-  ['status', '--porcelain', '-z', '-uall'],
-]
+function gitDirOf(w: World, path: string): string {
+  const link = join(w.dir, path, '.git')
+  if (!statSync(link).isFile()) return link
+  const [, gitDir = ''] = /^gitdir: (.*)\n$/.exec(readFileSync(link, 'utf8')) ?? []
+  return resolve(w.dir, path, gitDir)
+}
+
+const looksAt = (w: World, path: string): string[][] =>
+  [
+    ['for-each-ref', '--format=%(objectname) %(refname) %(symref)', 'refs/heads', 'refs/tags', 'refs/notes'],
+    ['ls-files', '-s', '-v', '-z'],
+    ['status', '--porcelain', '-z', '-uall'],
+    ...stashLooks(gitDirOf(w, path)),
+  ].map((args) => ['-C', path, ...args])
 
 function one(w: World, path: string, printed: readonly string[]): unknown {
   expect(printed.filter((text) => text.endsWith('failed'))).toEqual([])
-  const [gitDir = '', refs, index, stashes, status] = printed
+  const [refs, index, status, stashes = ''] = printed
+  const gitDir = gitDirOf(w, path)
   return {
     link: statSync(join(w.dir, path, '.git')).isFile() ? w.read(`${path}/.git`) : 'folder',
-    head: readFileSync(join(gitDir.trimEnd(), 'HEAD'), 'utf8'),
+    head: readFileSync(join(gitDir, 'HEAD'), 'utf8'),
     refs,
     index,
     stashes,
     status,
-    config: readFileSync(join(gitDir.trimEnd(), 'config'), 'utf8'),
+    config: readFileSync(join(gitDir, 'config'), 'utf8'),
     private: statSync(join(w.dir, path, 'secret'), { throwIfNoEntry: false })?.mode,
   }
 }

@@ -15,11 +15,33 @@ beforeAll(() => {
 afterEach(() => {
   for (const made of worlds.splice(0)) made.end()
 })
-afterAll(() => template.end())
+afterAll(() => {
+  for (const made of [template, ...begun.values()]) made.end()
+})
+
+function copyOf(other: World): World {
+  const made = makeWorld({ copyOf: other.dir })
+  run('cp', ['-a', join(dirname(other.dir), 'libs'), dirname(made.dir)], { cwd: made.dir, env: made.env })
+  made.journal.push(...other.journal)
+  return made
+}
 
 function world(): World {
-  const made = makeWorld({ copyOf: template.dir })
-  run('cp', ['-a', join(dirname(template.dir), 'libs'), dirname(made.dir)], { cwd: made.dir, env: made.env })
+  const made = copyOf(template)
+  worlds.push(made)
+  return made
+}
+
+const begun = new Map<Strategy, World>()
+
+/** One in which the checkpoints have started: that takes a sixth of what most tests do. */
+async function begunWorld(strategy: Strategy = 'branch'): Promise<World> {
+  let first = begun.get(strategy)
+  if (first === undefined) {
+    begun.set(strategy, (first = copyOf(template)))
+    await first.checkpoints(strategy).start('start')
+  }
+  const made = copyOf(first)
   worlds.push(made)
   return made
 }
@@ -179,9 +201,8 @@ describe('O19: submodules, an agent that completes', () => {
   it.each(cases)(
     '$strategy: one that $name: its work stays, and is what the next attempt begins with',
     async ({ strategy, deed }) => {
-      const w = world()
+      const w = await begunWorld(strategy)
       const checkpoints = w.checkpoints(strategy)
-      await checkpoints.start('start')
       await checkpoints.ensure('1')
       await w.note(started(1))
       deed(w)
@@ -241,9 +262,8 @@ describe.each(strategies)(
 )
 
 it('O2, O19: an agent that sweeps a submodule or removes one and completes: what was uncommitted is named, and the command brings it back', async () => {
-  const w = world()
+  const w = await begunWorld()
   const checkpoints = w.checkpoints()
-  await checkpoints.start('start')
   await checkpoints.ensure('1')
   await w.note(started(1))
   w.git('-C', plain, 'checkout', '-q', '-f')
@@ -273,9 +293,8 @@ it.each([
 ])(
   'O2, O19: one that %s a file with uncommitted work in a submodule and completes: named, and the command brings it back',
   async (_, text) => {
-    const w = world()
+    const w = await begunWorld()
     const checkpoints = w.checkpoints()
-    await checkpoints.start('start')
     await checkpoints.ensure('1')
     await w.note(started(1))
     const was = w.read(`${plain}/one.txt`)
@@ -296,9 +315,8 @@ it.each([
 ])(
   'O2, O19: one that commits it in a submodule, and a later one%s that deletes it: named all the same',
   async (_, isCleaned) => {
-    const w = world()
+    const w = await begunWorld()
     const checkpoints = w.checkpoints()
-    await checkpoints.start('start')
     const attempt = async (n: number, work: () => void): Promise<string[]> => {
       await checkpoints.ensure(`${n}`)
       await w.note(started(n))

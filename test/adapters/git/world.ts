@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
+  existsSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
@@ -245,13 +246,20 @@ export function gits(
   return printed.split(end).slice(0, -1)
 }
 
+/** As `git stash list`, which starts another git for them, and one to find that there are none. */
+export function stashLooks(gitDir: string, format = '%H %gs'): string[][] {
+  return existsSync(join(gitDir, 'logs', 'refs', 'stash'))
+    ? [['log', '-g', `--format=${format}`, 'refs/stash', '--']]
+    : []
+}
+
 /** Refs without ralph's own. */
 export function picture(world: World, dir = world.dir): Picture {
-  const [refs = '', index = '', stashes = '', status = ''] = gits(dir, world.env, [
+  const [refs = '', index = '', status = '', stashes = ''] = gits(dir, world.env, [
     ['for-each-ref', '--format=%(objectname) %(refname)', 'refs/heads', 'refs/tags', 'refs/notes'],
     ['ls-files', '-s', '-v', '-z'],
-    ['stash', 'list', '--format=%H %gs'],
     ['status', '--porcelain', '-z', '-uall'],
+    ...stashLooks(join(world.dir, '.git')),
   ])
   const names = readdirSync(join(world.dir, '.git'))
   return {
