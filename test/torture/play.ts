@@ -324,7 +324,9 @@ const lastStep = 3
 /** Tokens from here on were written after ralph's last look at the tree: no program can know of them before the agent begins. */
 function sinceLook({ desk, ledger }: World, run: number): number {
   const looks = readFileSync(join(desk, 'git.log'), 'utf8').split('\n')
-  const last = looks.findLastIndex((line) => line.endsWith(' look')) + 1
+  let last = looks.findLastIndex((line) => line.endsWith(' look')) + 1
+  // Two that run side by side: the one that asks for files may be through when the other has not begun.
+  while (looks[last - 2]?.endsWith(' look') === true) last -= 1
   const isSince = ({ moment }: Token): boolean => {
     const [, n, command] = /^at ralph's git call (\d+) of command (\d+)$/.exec(moment) ?? []
     return Number(command) === run && Number(n) > last
