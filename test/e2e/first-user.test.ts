@@ -4,14 +4,21 @@ import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { eventsOf, goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { after as ran, scene } from './scenes.ts'
 import type { Scratch } from './harness.ts'
 
 /** Story 1 complete, every other fails. */
 const half = `case $RALPH_STORY in 1) ${goodAgent};; *) echo try > try.txt; echo "<promise>FAILED: no luck</promise>";; esac`
 
-function loop(at: Scratch, agent: string, ...more: string[]) {
-  return ralph(at, ['loop', 'demo', '--agent-command', agent, '--max-retries', '0', ...more])
+function words(agent: string, ...more: string[]): string[] {
+  return ['loop', 'demo', '--agent-command', agent, '--max-retries', '0', ...more]
 }
+
+function loop(at: Scratch, agent: string, ...more: string[]) {
+  return ralph(at, words(agent, ...more))
+}
+
+const halfDone = (): Promise<Scratch> => ran(words(half), { tasks: tasksOf(2), code: 3 })
 
 /** Types a line that ralph printed, as a user would. */
 function type(at: Scratch, line: string, cwd = at.repo): string {
@@ -128,13 +135,15 @@ describe('restore', () => {
 
 describe('finish', () => {
   /** Done and kept on ralph/demo; main has changed the same file since. */
-  async function diverged(): Promise<Scratch> {
-    const at = scratch({ tasks: tasksOf(1) })
-    await loop(at, `echo agent > README.md; ${goodAgent}`)
-    at.git('switch', '-q', 'main')
-    at.write('README.md', '# mine\n')
-    at.git('commit', '-qam', 'mine')
-    return at
+  function diverged(): Promise<Scratch> {
+    return scene('done, and main has changed the same file', async () => {
+      const at = scratch({ tasks: tasksOf(1) })
+      await loop(at, `echo agent > README.md; ${goodAgent}`)
+      at.git('switch', '-q', 'main')
+      at.write('README.md', '# mine\n')
+      at.git('commit', '-qam', 'mine')
+      return at
+    })
   }
 
   test('F37: a conflict names the branch and the commands; after them the run is settled, and status advises what works', async () => {
@@ -171,8 +180,7 @@ describe('finish', () => {
   })
 
   test('F51, F13: a resume says which branch it leaves; with files in the way it names them, and git stash -u helps', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    const at = await halfDone()
     at.git('switch', '-qc', 'feature', 'main')
     at.write('mine.txt', 'mine')
     const refused = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
@@ -186,8 +194,7 @@ describe('finish', () => {
   })
 
   test('F51: a run whose branch was deleted continues where it was, and says so; with files in the way nothing is made', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    const at = await halfDone()
     at.git('switch', '-q', 'main')
     at.git('branch', '-qD', 'ralph/demo')
     at.write('mine.txt', 'mine')
@@ -206,8 +213,7 @@ describe('finish', () => {
   })
 
   test('F52: a commit of the user between two attempts is named by the resume and by the cleanup', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    const at = await halfDone()
     at.write('mine.txt', 'mine')
     at.git('add', '-A')
     at.git('commit', '-qm', 'a commit of mine')
@@ -221,8 +227,7 @@ describe('finish', () => {
   })
 
   test('F52: one that takes the place of a checkpoint is named with what it replaced', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    const at = await halfDone()
     const saved = at.git('log', '-1', '--format=%h %s')
     at.git('commit', '-q', '--amend', '-m', 'mine')
     const { stderr } = await ralph(at, ['resume', 'demo', '--agent-command', goodAgent])
@@ -355,8 +360,7 @@ describe('what status and the others say', () => {
   })
 
   test('F9: the branch of the work, and where the user stands; after a cleanup that it is on main, uncommitted', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    const at = await halfDone()
     const work = async (): Promise<string> => after((await ralph(at, ['status'])).stdout, 'work')
     expect(await work()).toBe('on ralph/demo (you are on it), from main')
     at.git('switch', '-q', 'main')
@@ -444,8 +448,7 @@ describe('words', () => {
   })
 
   test('F14: --fresh says what was archived, where the new run begins, and how to begin elsewhere', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    const at = await halfDone()
     const tip = at.git('rev-parse', '--short', 'HEAD')
     const { stderr } = await loop(at, half, '--fresh')
     expect(stderr).not.toContain('warning: the earlier run')
@@ -457,8 +460,7 @@ describe('words', () => {
   })
 
   test('F14: where --fresh begins without the saved work of the earlier run, it names the commit that has it', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    const at = await halfDone()
     const tip = at.git('rev-parse', 'HEAD')
     at.git('switch', '-q', 'main')
     const { stderr } = await loop(at, half, '--fresh')
@@ -498,8 +500,7 @@ describe('words', () => {
   })
 
   test('F47: a damaged journal: attempts lists what is kept, history what the state file has', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    await loop(at, half)
+    const at = await halfDone()
     at.write('.git/ralph/changes/demo/journal.ndjson', '{"damaged\n')
     const list = await ralph(at, ['attempts', 'demo'])
     expect(list.stdout).toContain('failed')
@@ -623,8 +624,7 @@ describe('F1: a gate that is red from the start', () => {
 })
 
 test('finish in a pipe names the run and what can be typed, and each of it works', async () => {
-  const at = scratch({ tasks: tasksOf(2) })
-  await loop(at, half)
+  const at = await halfDone()
   const { code, stderr } = await ralph(at, ['finish'])
   expect([code, stderr]).toEqual([2, expect.stringContaining('Where should the work of demo go?') as string])
   const typed = stderr.match(/ralph finish demo --\w+/g) ?? []

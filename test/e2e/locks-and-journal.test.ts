@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { goodAgent, ralph, scratch, start, tasksOf } from './harness.ts'
+import { after } from './scenes.ts'
 import type { Scratch } from './harness.ts'
 
 /** Works for one story, then waits until somebody ends it. */
@@ -16,6 +17,12 @@ async function killed(at: Scratch, ...flags: string[]): Promise<void> {
   loop.child.kill('SIGKILL')
   await loop.ended
 }
+
+const done = (stories: number): Promise<Scratch> =>
+  after(['loop', 'demo', '--agent-command', goodAgent, '--max-retries', '0'], {
+    tasks: tasksOf(stories),
+    code: 0,
+  })
 
 const gitDir = (at: Scratch, ...parts: string[]): string => join(at.repo, '.git', ...parts)
 
@@ -64,8 +71,7 @@ describe('H1, O6: what a git that was killed with ralph left in ralph’s own fo
   })
 
   test('L: the lock files of a loop that was killed after its end are swept by the next command that may write', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    const at = await done(1)
     const dead = { pid: 4_000_000, pid_started: '1', boot_id: 'x', token: 't', worktree: at.repo, since: '' }
     const { hostname } = await import('node:os')
     const lock = JSON.stringify({ ...dead, change: 'demo', host: hostname() })
@@ -346,8 +352,7 @@ describe('H3, O9: a journal that was changed by another program', () => {
   })
 
   test('section 6.7: a done run stays done where a line in the middle is damaged, and status writes nothing', async () => {
-    const at = scratch({ tasks: tasksOf(2) })
-    expect((await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])).code).toBe(0)
+    const at = await done(2)
     const lines = readFileSync(journalOf(at), 'utf8').split('\n')
     lines[10] = lines[10]?.slice(0, 20) ?? ''
     writeFileSync(journalOf(at), lines.join('\n'))
@@ -362,8 +367,7 @@ describe('H3, O9: a journal that was changed by another program', () => {
   })
 
   test('L: after a truncated journal status tells what the state file knows', async () => {
-    const at = scratch({ tasks: tasksOf(1) })
-    await ralph(at, ['loop', 'demo', '--agent-command', goodAgent])
+    const at = await done(1)
     writeFileSync(journalOf(at), '')
     for (const command of [['status', 'demo'], ['status']]) {
       const status = await ralph(at, command)
