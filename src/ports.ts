@@ -137,6 +137,8 @@ export interface FinishReport {
   readonly commit?: string
   /** Of `squash`: files of the user's own that were there when the gates ran, and are not in the commit. */
   readonly leftOut?: readonly string[]
+  /** Of `cleanup` and `squash`: the branch that the work went to, where that has moved since the loop began. */
+  readonly moved?: string
   /** Of `squash`: the user's git would not commit it. The work is where a cleanup brings it; why, and what to type. */
   readonly refused?: { readonly why: string; readonly hint: string }
 }

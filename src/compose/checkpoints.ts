@@ -8,6 +8,7 @@ import { checkpointFolder } from '../adapters/git/store.ts'
 import { stashCheckpoints } from '../adapters/git/stash/stash.ts'
 import { RalphError } from '../core/error.ts'
 import type { LoopState } from '../core/state.ts'
+import { firstNames } from '../core/first-names.ts'
 import type { Checkpoints, WriteAhead } from '../ports.ts'
 import { folderWatch } from '../adapters/files/identity.ts'
 import { watchConfig } from './config-watch.ts'
@@ -51,13 +52,36 @@ export function checkpointsFor(site: Site, wish: CheckpointWish): Checkpoints {
     tell: (body) => wish.stream.tell(body),
   })
   const isReplaced = folderWatch(site.git.worktree)
-  const found = through(tellingFiles(site, watched, wish), async (name, work) => {
+  const plainly = through(tellingFiles(site, watched, wish), async (name, work) => {
     if (needsTree.has(name)) refuseGone(site, wish, isReplaced)
     return await work()
   })
+  const found = tellingUngated(plainly, wish.gates)
   return wish.home === undefined
     ? namingStaged(site, found, wish)
     : bringingHome(site, found, wish, wish.home)
+}
+
+/** What the gates have passed may not be what is there now. */
+function tellingUngated(checkpoints: Checkpoints, gates: readonly string[]): Checkpoints {
+  if (gates.length === 0) return checkpoints
+  return {
+    ...checkpoints,
+    finish: async (choice, message) => {
+      const report = await checkpoints.finish(choice, message)
+      const { leftOut = [], moved } = report
+      const told = [
+        report.message,
+        ...(leftOut.length === 0
+          ? []
+          : [`the commit was not run through your gates without your own files: ${firstNames(leftOut, 3)}`]),
+        ...(moved === undefined
+          ? []
+          : [`your gates have not run on it with what came to ${moved} since: ${gates.join(' && ')}`]),
+      ]
+      return { ...report, message: told.join('; ') }
+    },
+  }
 }
 
 /** Who keeps the branch is given no index back. */

@@ -11,9 +11,7 @@ import { userFolder } from '../config/load.ts'
 import { squashMessage } from '../core/commit-text.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import { needsOption, onwardFrom } from '../core/onward.ts'
-import { firstNames } from '../core/first-names.ts'
-import { allGates } from '../core/limits.ts'
-import type { FinishChoice, FinishReport } from '../ports.ts'
+import type { FinishChoice } from '../ports.ts'
 import type { Control, LandedWork, Said } from '../ui/app.ts'
 import { openspecWords } from './beforehand.ts'
 import { acceptGitSettings, hiddenPaths } from './checkpoints.ts'
@@ -98,7 +96,6 @@ export async function finishHeld(
       const { commit } = isCompleted ? (run.recall('loop.finished').at(-1) ?? done) : done
       const finished = {
         ...done,
-        message: done.message + ungatedWords(run, done),
         ...(commit !== undefined && { commit }),
       }
       await loop.tell({
@@ -135,13 +132,15 @@ export async function finishHeld(
   }
   // A loop that died after its last story has not said so, but nothing is left to run.
   const plan = kept === 'cleanup' ? await planNow(site, run.change) : undefined
-  const isDone = run.state.status === 'done' || (run.state.home === undefined && plan?.open === 0)
+  const refused = refusedWords(run)
+  const isDone =
+    refused === '' && (run.state.status === 'done' || (run.state.home === undefined && plan?.open === 0))
   // A run that is not done is gone on with in its tree.
   const ownTree = run.state.home !== undefined && kept === 'cleanup' && isDone
   const onward = isDone ? await nextSteps(site, run, choice, plan?.open ?? 0) : []
   const removal = ownTree ? await removalOf(site, run) : []
   return {
-    message: report.message + (choice === 'squash' ? partWords(run) : '') + refusedWords(run),
+    message: report.message + (choice === 'squash' ? partWords(run) : '') + refused,
     ...(onward.length + removal.length > 0 && { next: [...onward, ...removal].join('; ') }),
     ...(!isDone && {
       next: (await isPlanGone(site, run))
@@ -182,12 +181,6 @@ function resumeOf({ change, state }: Pick<OpenRun['run'], 'change' | 'state'>): 
   if (state.phase === 'idle' || outcome === undefined || !needsOption.has(outcome.stopReason))
     return `ralph resume ${change}`
   return onwardFrom(state, outcome.stopReason, outcome.reason).command
-}
-
-/** They passed with these files there. */
-function ungatedWords({ state: { settings } }: KnownRun, { leftOut = [] }: FinishReport): string {
-  if (leftOut.length === 0 || settings === undefined || allGates(settings).length === 0) return ''
-  return `; the commit was not run through your gates without your own files: ${firstNames(leftOut, 3)}`
 }
 
 /** Nobody should take one commit for the whole change. */

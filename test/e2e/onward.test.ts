@@ -71,6 +71,7 @@ test.each(['--squash', '--cleanup', '--keep'])(
     const end = await ralph(at, ['finish', 'demo', choice])
     expect(end.code).toBe(0)
     expect(end.stdout).toContain(`\nIt is not done: ${gate} failed on what was ticked by hand.\n`)
+    expect(end.stdout).not.toContain('archive demo')
     for (const shown of await looks()) expect(shown).not.toContain('✓ done')
     expect((await ralph(at, ['status', 'demo'])).stdout).toContain('when it is fixed, or its box unticked')
   },

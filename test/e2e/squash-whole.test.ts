@@ -156,3 +156,39 @@ describe('finish --squash', () => {
     expect(at.git('status', '--porcelain')).toBe('?? mine.txt')
   })
 })
+
+test.each(['--cleanup', '--squash'])(
+  'what is brought with finish %s to a branch that has moved is said to be untested, with the gates to type',
+  async (choice) => {
+    const at = scratch({ tasks: tasksOf(1) })
+    const loop = ['loop', 'demo', '--agent-command', goodAgent, '--verify', 'test -f story-1.txt']
+    expect((await ralph(at, [...loop, '--on-complete', 'keep'])).code).toBe(0)
+    at.git('switch', '-q', 'main')
+    at.write('other.txt', 'of the user\n')
+    at.git('add', 'other.txt')
+    at.git('commit', '-qm', 'mine')
+    at.git('switch', '-q', 'ralph/demo')
+    const { code, stdout } = await ralph(at, ['finish', 'demo', choice])
+    expect([code, stdout.replaceAll(/\s+/g, ' ')]).toEqual([
+      0,
+      expect.stringContaining(
+        'Your gates have not run on it with what came to main since: test -f story-1.txt',
+      ),
+    ])
+  },
+)
+
+test('a squash does not name a file that its user made between two attempts and deleted again', async () => {
+  const at = begun()
+  await stuck(at)
+  at.write('scratch.txt', 'of the user\n')
+  at.write('stays.txt', 'of the user\n')
+  rmSync(join(at.root, 'go'))
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(3)
+  rmSync(join(at.repo, 'scratch.txt'))
+  writeFileSync(join(at.root, 'go'), '')
+  expect((await ralph(at, ['resume', 'demo'])).code).toBe(0)
+  const { stdout } = await ralph(at, ['finish', 'demo', '--squash'])
+  expect(stdout).toContain('since you changed it between two attempts: stays.txt.')
+  expect(stdout).not.toContain('scratch.txt')
+})

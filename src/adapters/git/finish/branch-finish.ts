@@ -113,7 +113,7 @@ interface Done {
   readonly said: readonly string[]
   /** After what there is to say of submodules. */
   readonly last?: readonly string[]
-  readonly report?: Pick<FinishReport, 'remote' | 'stays' | 'commit' | 'leftOut' | 'refused'>
+  readonly report?: Pick<FinishReport, 'remote' | 'stays' | 'commit' | 'leftOut' | 'moved' | 'refused'>
 }
 
 async function stay(store: Store, work: Work, choice: FinishChoice): Promise<Done> {
@@ -233,6 +233,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
   const commit = made !== undefined && 'commit' in made ? made.commit : undefined
   const hooked =
     squash !== undefined && commit !== undefined ? await changedPaths(git, squash.tree, commit) : []
+  const moved = isMerged ? [] : movedWords(origin, refs)
   const said = [
     isMerged
       ? `the work was merged into ${nameOf(origin)} already: nothing was left to do`
@@ -261,12 +262,10 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
           `the branch ${nameOf(origin)} was gone (renamed or deleted), and is made again at ${(plan.head.commit ?? '').slice(0, 12)}`,
         ]
       : []),
+    ...moved,
     ...(isMerged
       ? []
-      : [
-          ...movedWords(origin, refs),
-          ...(await theirsAmong(git, await madeByHand(git, { origin: origin.commit, initial, adopted }))),
-        ]),
+      : [...(await theirsAmong(git, await madeByHand(git, { origin: origin.commit, initial, adopted })))]),
     ...(left.length === 0 ? [] : [`as you left it since the cleanup before: ${left.map(named).join(', ')}`]),
     ...(lost.length === 0
       ? []
@@ -286,6 +285,7 @@ async function cleanUp(store: Store, work: Work, squashing: { message: string } 
     report: {
       ...(stays.length > 0 && { stays: stays.map(named) }),
       ...(commit !== undefined && { commit, leftOut: await leftOut(store, { commit, tip, startPaths }) }),
+      ...(moved.length > 0 && { moved: nameOf(origin) }),
       ...(made !== undefined && 'refused' in made && { refused: { why: made.refused, hint: made.hint } }),
     },
   }

@@ -27,7 +27,9 @@ export async function besidesWork(
   const mixed = edited.filter((path) => touched.has(path))
   // Named so by the checkpoint that takes in what was changed between two attempts.
   const asked = ['log', '--first-parent', '--name-only', '-z', '--format=', '--grep=^changes before ']
-  const between = [...new Set(await git.list([...asked, `${initial}..${tip}`]))]
+  const changed = new Set(await git.list([...asked, `${initial}..${tip}`]))
+  // What was deleted again is in no commit.
+  const between = [...changed].filter((path) => touched.has(path))
   const isLeft = startPaths.some(
     (path) => !touched.has(path) && !plan.includes(path) && !hooked.includes(path),
   )
