@@ -30,7 +30,7 @@ export function nothingAnew(
   const why = `${what} The earlier run stays as it is.`
   if (status === 'done') return `${why} See: ralph status ${name}`
   throw new RalphError('unfinished_run', why, {
-    hint: `It is not done. Go on with it: ralph resume ${name}`,
+    hint: `It is not done. Continue it: ralph resume ${name}`,
   })
 }
 

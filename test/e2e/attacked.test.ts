@@ -117,7 +117,7 @@ echo work > work.txt; echo "<promise>FAILED: no</promise>"`,
     const told = (step: string): string => readFileSync(join(at.root, step), 'utf8')
     const mount = join(at.repo, 'm nt')
     expect(told('loop')).toMatch(/temp folder could not be removed/)
-    expect(told('loop')).toContain(`error: ${mount} was mounted in the work tree while the loop ran`)
+    expect(told('loop')).toContain(`stopped: ${mount} was mounted in the work tree while the loop ran`)
     expect(told('loop')).toMatch(/Unmount it: umount '[^\n]*m nt', then type: ralph resume demo\.[^]*\n1\n$/)
     expect(told('refused')).toMatch(/Unmount it: umount [^\n]*then type the command again\.\n1\n$/)
     expect(told('finish')).toMatch(/the work tree is back at the checkpoint[^]*\n0\n$/)

@@ -201,10 +201,12 @@ test('U3: where a repair has saved the last story, --fresh has nothing to begin,
   const env = gitThat(at, 'ralph:?checkpoint', 'kill -KILL $$')
   expect((await ralph(at, ['loop', 'demo', '--agent-command', unloggedAgent], { env })).code).toBe(1)
   const fresh = await ralph(at, ['loop', 'demo', '--fresh', '--agent-command', goodAgent])
-  expect(fresh.code).toBe(0)
-  expect(fresh.stdout + fresh.stderr).toMatch(
-    /Every box in \S*tasks\.md is ticked; open those to be done again: - \[ \]\. The earlier run stays as it is/,
-  )
+  expect([fresh.code, fresh.stderr]).toEqual([
+    2,
+    expect.stringMatching(
+      /Every box in \S*tasks\.md is ticked; open those to be done again: - \[ \]\. The earlier run stays as it is\.\n.*ralph resume demo/,
+    ),
+  ])
   expect(at.git('for-each-ref', 'refs/ralph/demo/earlier')).toBe('')
   expect((await ralph(at, ['status', 'demo'])).stdout).toMatch(/next +ralph (resume|finish) demo/)
   expect((await ralph(at, ['finish', 'demo', '--cleanup'])).code).toBe(0)

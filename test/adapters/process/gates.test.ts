@@ -80,7 +80,7 @@ it('R2: a gate beyond its time has failed, and nothing of it is alive', async ()
     never,
   )
   expect(result.outcome).toBe('failed')
-  expect(result.outputTail).toContain('ended by ralph after 0.01 minutes (--iteration-timeout)')
+  expect(result.outputTail).toContain('ended by ralph after 1 s (--iteration-timeout)')
   expect(findAlive({ marker: env })).toEqual([])
 })
 
