@@ -169,6 +169,8 @@ export function createApp(io: Surroundings): App {
       restore: (request) => at(attempts, (part, here) => part.restoreTo(here, request)),
       init: (request) => at(init, (part, here) => part.initHere(here, request)),
       makeDemo: async (isParallel) => (await import('./compose/demo.ts')).makeDemo(io.env, isParallel),
+      demoQueue: async (repo) =>
+        (await import('./compose/queue.ts')).queueReport(await openSite(repo, io.env), false),
       fix: () => at(leftovers, (part, here) => part.fixLeftovers(here)),
       up: (request) => at(queue, (part, here) => part.up(here, request)),
       land: (change, request) => at(queue, (part, here) => part.landNow(here, change, request)),

@@ -294,7 +294,8 @@ async function loopCheck(site: Site, run: KnownRun): Promise<Check> {
   }
   if (isRunning(run)) return ok(name, 'running')
   const parked = await parkedHere(site, run)
-  if (parked !== undefined) return warning(name, `parked: ${parked.why}`, 'ralph queue')
+  if (parked !== undefined)
+    return warning(name, parked.waits === true ? parked.why : `parked: ${parked.why}`, 'ralph queue')
   const isOver = state.status === 'done' || state.choice === 'cleanup'
   return isOver ? ok(name, state.status) : warning(name, state.status, `ralph why ${change}`)
 }

@@ -56,7 +56,7 @@ import { setUp } from './set-up.ts'
 import type { SetUp } from './set-up.ts'
 import { whyOwn } from './own-files.ts'
 import { whyOpen, whyUnfit } from './plan-files.ts'
-import { isAsLeft } from './queue-entry.ts'
+import { isAsLeft, logOfLanding } from './queue-entry.ts'
 import { isRunning, knownRun, knownRuns } from './site.ts'
 import type { Site } from './site.ts'
 
@@ -110,7 +110,7 @@ export function landingOf(site: Site, options: LandingOptions): Landing {
     const refused = result.outcome === 'failed' ? refusedRef(result.outputTail) : undefined
     return refused === undefined ? result : { ...result, failure: { what: refused, message: [] } }
   }
-  const logOf = (change: string): string => join(queuePaths(git.gitCommonDir).logs, `${change}.log`)
+  const logOf = (change: string): string => logOfLanding(git.gitCommonDir, change)
   /** The scratch tree at this commit, set up. */
   const at = async (
     commit: string,

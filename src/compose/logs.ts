@@ -13,6 +13,7 @@ import { claimWords } from '../core/claim-words.ts'
 import { RalphError } from '../core/error.ts'
 import type { LogRequest } from '../ui/app.ts'
 import { chooseRun, requireRun } from './choose.ts'
+import { hasQueue } from './queue-known.ts'
 import { isRunning, knowing } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
 
@@ -35,7 +36,10 @@ export async function writeLogs(site: Site, request: LogRequest): Promise<void> 
   const begun = await whenBegun(site, request)
   if (begun === undefined) return
   let run = begun
-  if (request.isOfGates === true) return writeGateLog(run, request)
+  if (request.isOfGates === true) {
+    if (!(await writeLandingLog(site, run, request))) await writeGateLog(run, request)
+    return
+  }
   const first = logsOf(run).find((candidate) => candidate.n === (request.iteration ?? logsOf(run).at(-1)?.n))
   if (first === undefined) {
     const none = request.iteration === undefined
@@ -132,6 +136,27 @@ function announce(
     attempt,
     started,
   })
+}
+
+/** Parked by what ran after the merge: the gates of its attempts were green. Whether there is such a log. */
+async function writeLandingLog(
+  { git }: Site,
+  run: KnownRun,
+  { iteration, write, stop }: LogRequest,
+): Promise<boolean> {
+  if (iteration !== undefined || !hasQueue(git)) return false
+  const path = (await import('./queue-entry.ts')).landingLog(git.gitCommonDir, run.change)
+  if (path === undefined) return false
+  write(
+    Buffer.from(
+      `What the merge queue ran to land ${run.change}, the latest last: on both sides together, then on its target alone. Of an attempt: ralph logs ${run.change} --gate N\n`,
+    ),
+  )
+  for await (const chunk of createReadStream(path)) {
+    if (stop.aborted) break
+    if (Buffer.isBuffer(chunk)) write(chunk)
+  }
+  return true
 }
 
 /** Of the attempt that is named, else of the one that a loop which came to nothing failed at, else of the last one whose gates ran. */

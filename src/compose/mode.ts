@@ -118,9 +118,11 @@ export async function modeOf(
   // What the queue waits for comes first: the run alone would not land it.
   const parked = isDead(run) ? undefined : await parkedHere(site, run)
   if (parked !== undefined)
-    throw new RalphError('unfinished_run', `${change} is parked in the merge queue: ${parked.why}.`, {
-      hint: `Nothing was touched. ${parked.hint}`,
-    })
+    throw new RalphError(
+      'unfinished_run',
+      `${change} is ${parked.waits === true ? '' : 'parked '}in the merge queue: ${parked.why}.`,
+      { hint: `Nothing was touched. ${parked.hint}` },
+    )
   const what =
     state.status === 'done'
       ? `a finished run of ${change}, kept on the branch ralph/${change}`

@@ -1,4 +1,6 @@
 // What the merge queue knows of one change, for those who only ask about that change.
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { inspectLock } from '../adapters/files/lock.ts'
 import { queuePaths, readQueueJournal, wish } from '../adapters/files/queue-files.ts'
 import { isIn } from '../adapters/git/landing/landing.ts'
@@ -12,6 +14,7 @@ import type { Entry } from '../core/queue.ts'
 import type { ParkedWork } from '../core/report.ts'
 import { isRunning, isTree } from './site.ts'
 import type { KnownRun, Site } from './site.ts'
+import { upFrom, upHere } from './up-here.ts'
 
 /** A queue that cannot be read hides no run: its own commands say what is wrong. */
 function entryNow(gitCommonDir: string, change: string): Entry | undefined {
@@ -46,6 +49,18 @@ export function pathsInConflict(gitCommonDir: string, change: string): readonly 
   return entryNow(gitCommonDir, change)?.conflict?.paths ?? []
 }
 
+/** The log that says why it is parked; undefined where it is not, or another reason is told. */
+export function landingLog(gitCommonDir: string, change: string): string | undefined {
+  const { state, hint = '' } = entryNow(gitCommonDir, change) ?? {}
+  const path = logOfLanding(gitCommonDir, change)
+  return state === 'parked' && hint.includes(path) && existsSync(path) ? path : undefined
+}
+
+/** What the commands of its landing printed. */
+export function logOfLanding(gitCommonDir: string, change: string): string {
+  return join(queuePaths(gitCommonDir).logs, `${change}.log`)
+}
+
 /** It has a conflict that no accepted merge has ended. */
 export function isUnmerged(gitCommonDir: string, change: string): boolean {
   const { state, unresolved } = entryNow(gitCommonDir, change) ?? {}
@@ -53,7 +68,8 @@ export function isUnmerged(gitCommonDir: string, change: string): boolean {
 }
 
 /** Why the queue does not land it: what its run says of itself is not the whole truth then. */
-export async function parkedWork(git: Git, run: KnownRun): Promise<ParkedWork | undefined> {
+export async function parkedWork(site: Site, run: KnownRun): Promise<ParkedWork | undefined> {
+  const { git } = site
   const { choice, status, outcome } = run.state
   if (isRunning(run) || choice === 'cleanup') return undefined
   const entry = entryNow(git.gitCommonDir, run.change)
@@ -70,13 +86,31 @@ export async function parkedWork(git: Git, run: KnownRun): Promise<ParkedWork | 
   }
   if (unresolved === undefined) return undefined
   const what = bothChanged(unresolved.paths)
-  if (state !== 'removed') return { why: what, hint: 'To go on: ralph up' }
+  const isLeft = await isAsLeft(git, run, unresolved.marked)
+  if (state !== 'removed') {
+    const { held } = inspectLock(queuePaths(git.gitCommonDir).lock, site.identity)
+    const next = isLeft ? 'both sides are merged then' : 'your merge of both sides is looked at then'
+    return held === 'alive' || held === 'elsewhere'
+      ? {
+          why: `${what}; ralph up is at work on it`,
+          hint: 'To watch it: ralph queue --watch',
+          waits: true,
+        }
+      : {
+          why: `${what}; it waits for ralph up: ${next}`,
+          hint: `To go on: ${await upHere(site, 'ralph up')}`,
+          waits: true,
+        }
+  }
   // What was refused is not right because nobody waits for it any more.
-  if (!(await isAsLeft(git, run, unresolved.marked))) return undefined
-  const again = `ralph up ${run.change}`
+  if (!isLeft) return undefined
+  const { folder } = folderOf(run)
+  const up = `ralph up ${run.change}`
+  // Its steps begin in that folder.
+  const again = folder === undefined ? up : await upFrom(site, run, up)
   return {
     why: `${what}; no merge of both was accepted`,
-    hint: byHand(run.change, unresolved.paths, folderOf(run).folder, { again }),
+    hint: byHand(run.change, unresolved.paths, folder, { again }),
   }
 }
 
@@ -89,29 +123,31 @@ export async function isAsLeft(git: Git, { change, state }: KnownRun, marked: st
 }
 
 /** Git would bring such a branch without a conflict, and with it what was refused. */
-export async function refuseConflict(git: Git, run: KnownRun): Promise<void> {
+export async function refuseConflict(site: Site, run: KnownRun): Promise<void> {
+  const { git } = site
   const { unresolved } = entryNow(git.gitCommonDir, run.change) ?? {}
   if (unresolved === undefined || !(await isAsLeft(git, run, unresolved.marked))) return
-  const parked = await parkedWork(git, run)
+  const parked = await parkedWork(site, run)
   if (parked !== undefined) throw parkedError(run.change, parked)
 }
 
 /** A loop that only merges has saved nothing of its own: what a person has committed on top of it comes by the queue alone. */
-export async function refuseUnlanded(git: Git, run: KnownRun): Promise<void> {
-  const { unresolved } = entryNow(git.gitCommonDir, run.change) ?? {}
+export async function refuseUnlanded(site: Site, run: KnownRun): Promise<void> {
+  const { unresolved } = entryNow(site.git.gitCommonDir, run.change) ?? {}
   if (unresolved === undefined) return
-  const parked = await parkedWork(git, run)
+  const parked = await parkedWork(site, run)
   throw parkedError(
     run.change,
     parked ?? {
       why: `${bothChanged(unresolved.paths)}; your merge of both has not landed yet`,
-      hint: `To land it: ralph up ${run.change}`,
+      hint: `To land it: ${await upHere(site, `ralph up ${run.change}`)}`,
     },
   )
 }
 
-export function parkedError(change: string, { why, hint }: ParkedWork): RalphError {
-  return new RalphError('usage', `${change} is parked in the merge queue: ${why}.`, {
+export function parkedError(change: string, { why, hint, waits }: ParkedWork): RalphError {
+  const how = waits === true ? 'is' : 'is parked'
+  return new RalphError('usage', `${change} ${how} in the merge queue: ${why}.`, {
     hint: `Nothing was touched. ${hint}`,
   })
 }

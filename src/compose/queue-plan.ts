@@ -26,6 +26,7 @@ import { queueNow, withBodies } from './queue-state.ts'
 import { findRootOf } from './root.ts'
 import { isRunning, knownRun } from './site.ts'
 import type { Site } from './site.ts'
+import { upHere } from './up-here.ts'
 
 interface Plan {
   /** As the queue stood when it was asked. */
@@ -37,7 +38,7 @@ interface Plan {
 }
 
 export async function planUp(site: Site, request: UpWish): Promise<Plan> {
-  const target = await targetFor(site, request.into)
+  const target = await targetFor(site, request.into, ['ralph up', ...request.changes].join(' '))
   const open = await openChanges(site)
   const before = await queueNow(site.git)
   const of = (name: string): Entry | undefined => before.entries.find(({ change }) => change === name)
@@ -289,26 +290,30 @@ export function refuseElsewhere({ entries }: QueueState, names: readonly string[
       )
 }
 
-export async function targetFor(site: Site, into: string | undefined): Promise<string> {
+export async function targetFor(site: Site, into: string | undefined, typed: string): Promise<string> {
   if (into?.startsWith('ralph/') === true)
     throw new RalphError('usage', `${into} is a branch that a loop works on: nothing lands there.`, {
       hint: 'Nothing was touched. Name another one: --into main',
     })
-  const target = into ?? (await currentBranch(site))
+  const target = into ?? (await currentBranch(site, typed))
   // Refuses one that is not there, before anything is written down.
   await targetRefs(site.git, target)
   return target
 }
 
-async function currentBranch(site: Site): Promise<string> {
+async function currentBranch(site: Site, typed: string): Promise<string> {
   const { head } = await readRefs(site.git)
   if (head.ref !== undefined && !head.ref.startsWith('refs/heads/ralph/')) return shortName(head.ref)
   const where =
     head.ref === undefined
       ? 'You are on no branch (HEAD is detached)'
       : `You are on ${shortName(head.ref)}, ralph's own branch`
+  const there = await upHere(site, typed)
   throw new RalphError('usage', `${where}: nothing can land there.`, {
-    hint: 'Nothing was touched. First go to your branch (git switch main), or name it: --into main',
+    hint:
+      there === typed
+        ? 'Nothing was touched. First go to your branch (git switch main), or name it: --into main'
+        : `Nothing was touched. This is the folder of a loop. From your own checkout: ${there}`,
   })
 }
 

@@ -56,6 +56,7 @@ import { planNow, storiesNow } from './plan-now.ts'
 import { isRunning, isTree, knownRun, knownRuns } from './site.ts'
 import type { Site } from './site.ts'
 import { stopLoop } from './stop.ts'
+import { upHere } from './up-here.ts'
 import { onlyIn } from './whereabouts.ts'
 
 /** Runs the queue until nothing is left to do, or `stop`: its loops go on then. */
@@ -82,13 +83,13 @@ export async function up(site: Site, request: UpRequest): Promise<number> {
 export async function landNow(site: Site, change: string, request: UpRequest): Promise<number> {
   const run = await knownRun(site, change)
   if (run.state.phase === 'idle') throw await notRun(site, change)
-  await refuseConflict(site.git, run)
-  if (run.state.status !== 'done' && !isRunning(run)) await refuseUnlanded(site.git, run)
+  await refuseConflict(site, run)
+  if (run.state.status !== 'done' && !isRunning(run)) await refuseUnlanded(site, run)
   if (run.state.status !== 'done' || isRunning(run) || run.damage !== undefined)
     throw new RalphError('nothing_to_resume', `${change} is not done, so there is nothing to land.`, {
       hint: `Nothing was touched. \`ralph status ${change}\` shows where it stands.`,
     })
-  const target = await targetFor(site, request.into)
+  const target = await targetFor(site, request.into, `ralph land ${change}`)
   if (await hasLanded(site, change, target)) return 0
   if (request.into !== undefined) refuseElsewhere(await queueNow(site.git), [change], target)
   await refuseMissingGates(request.gates, { cwd: site.git.worktree, env: site.env })
@@ -308,6 +309,7 @@ export async function queueReport(site: Site, isWhole: boolean): Promise<QueueRe
     (!(await isAncestor(site.git, own, landed)) ||
       (await isSetBack(site, state, { target: state.target, landed })))
   const held = isThere ? '' : await heldWhere(site.git, state.target)
+  const here = await upHere(site, 'ralph up')
   return {
     target: state.target,
     target_commit: own ?? '',
@@ -319,6 +321,7 @@ export async function queueReport(site: Site, isWhole: boolean): Promise<QueueRe
     }),
     ...(held !== '' && { held }),
     alive,
+    ...(here !== 'ralph up' && { up: here }),
     ...(state.halted !== undefined && {
       halted: `${state.halted.why}. ${await safeToType(site.git, state.halted.hint)}`,
     }),
@@ -410,17 +413,20 @@ export async function askQueue(site: Site, what: QueueWish, change: string): Pro
   const where = await tellQueue(site, body)
   return {
     message: `${saidOf[what]}: ${change}.`,
-    ...(where === 'here' && what !== 'remove' && { next: upNext(state, what, change) }),
+    ...(where === 'here' &&
+      what !== 'remove' && {
+        next: upNext(state, what, change, await upHere(site, 'ralph up')),
+      }),
     data: { change, asked: what },
   }
 }
 
 /** Without a name it tries, and pays for, every other parked one, too. */
-function upNext({ entries }: QueueState, what: QueueWish, change: string): string {
+function upNext({ entries }: QueueState, what: QueueWish, change: string, up: string): string {
   const others = entries.filter((each) => each.state === 'parked' && each.change !== change)
   return what !== 'retry' || others.length === 0
-    ? 'ralph up'
-    : `ralph up ${change}   this one; ralph up   all that are parked, too`
+    ? up
+    : `${up} ${change}   this one; ${up}   all that are parked, too`
 }
 
 function hasLandedError(change: string): RalphError {
@@ -571,7 +577,9 @@ export async function stopAll(site: Site, force: boolean): Promise<Said> {
   const isQueue = held.held === 'alive'
   return {
     message: [...(isQueue ? ['Stopped: ralph up.'] : []), ...said].join('\n') || 'No loop is running here.',
-    ...((isQueue || running.length > 0) && { next: isQueue ? 'ralph up' : 'ralph resume <change>' }),
+    ...((isQueue || running.length > 0) && {
+      next: isQueue ? await upHere(site, 'ralph up') : 'ralph resume <change>',
+    }),
     data: { stopped: running, queue: isQueue },
   }
 }

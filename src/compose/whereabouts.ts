@@ -102,6 +102,7 @@ export async function whereabouts(site: Site, run: KnownRun): Promise<Partial<St
       ...(squashed !== undefined && { squashed: made, squashed_on: squashed }),
       ...(uncommitted !== undefined && { uncommitted }),
       ...brought,
+      ...(isCleaned && finished !== undefined && wasMerged(finished) && { is_own_merge: true as const }),
       ...(isAllMine && { is_nothing: true as const }),
       ...(!isThere && { is_gone: true as const }),
       ...(isAncestor && { is_merged: true as const }),
@@ -170,6 +171,10 @@ function broughtNothing({ message }: Finished): boolean {
   return message.startsWith('the loop has saved nothing')
 }
 
+function wasMerged({ message }: Finished): boolean {
+  return message.startsWith('the work was merged into ')
+}
+
 /** Where no queue ever ran nothing is loaded. */
 export async function landedHere(site: Site, run: KnownRun): Promise<LandedWork | undefined> {
   return hasQueue(site.git) ? (await import('./landed.ts')).landedWork(site, run) : undefined
@@ -183,7 +188,7 @@ export function landedWords({ target, commit, is_pulled: isPulled }: LandedWork)
 }
 
 export async function parkedHere(site: Site, run: KnownRun): Promise<ParkedWork | undefined> {
-  return hasQueue(site.git) ? await (await import('./queue-entry.ts')).parkedWork(site.git, run) : undefined
+  return hasQueue(site.git) ? await (await import('./queue-entry.ts')).parkedWork(site, run) : undefined
 }
 
 /** Whether the queue leaves it to a person, whatever comes of a loop now. */
@@ -193,7 +198,7 @@ export async function isParkedHere({ git }: Site, change: string): Promise<boole
 
 /** A conflict that the queue has found is brought by the queue, or not at all. */
 export async function refuseConflictHere(site: Site, run: KnownRun): Promise<void> {
-  if (hasQueue(site.git)) await (await import('./queue-entry.ts')).refuseUnlanded(site.git, run)
+  if (hasQueue(site.git)) await (await import('./queue-entry.ts')).refuseUnlanded(site, run)
 }
 
 /** Dear to load, and seldom what a look is for. `root`: where the work is, else where the user stands. */

@@ -249,6 +249,34 @@ export function byHand(
   ].join('\n')
 }
 
+/** Each side is green alone: what fails is there only once they are together. */
+export function gateSteps(
+  change: string,
+  {
+    gate,
+    folder,
+    from,
+    log,
+  }: {
+    readonly gate: string
+    readonly folder: string | undefined
+    /** What it was merged with, by names. */
+    readonly from: readonly string[]
+    readonly log: string
+  },
+): string {
+  const typed = (text: string): readonly string[] => text.split('\n').map((line) => `  ${line}`)
+  return [
+    `Its output: ${log}. To read it: ralph logs ${change} --gate`,
+    `1. Merge what landed in ${folder ?? `a checkout of ralph/${change}`}, and see the gate fail there:`,
+    ...(folder === undefined ? [] : [`  cd ${folder}`]),
+    ...from.map((name) => `  git merge --no-edit ${shellWord(name)}`),
+    ...typed(gate),
+    '2. Fix it there, commit it, and give it back to the queue:',
+    `  ralph queue retry ${change}`,
+  ].join('\n')
+}
+
 function isDone({ loop, exitCode }: LoopFacts): boolean {
   return loop === 'ended' && exitCode === 0
 }

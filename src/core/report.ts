@@ -48,6 +48,8 @@ export interface ParkedWork {
   readonly hint: string
   /** Its loop ended by itself before it was done: what happened then is told as of any run. */
   readonly byLoop?: true
+  /** Given back to the queue: it is parked no longer, and has not landed yet. */
+  readonly waits?: true
 }
 
 /** How it was run, and where. */

@@ -1,5 +1,5 @@
 // The landing of one change after another: built, gated, moved by compare-and-swap, and each way in which that does not come to its end.
-import { bothChanged, byHand, parked } from '../core/queue-due.ts'
+import { bothChanged, byHand, gateSteps, parked } from '../core/queue-due.ts'
 import { targetOf } from '../core/queue.ts'
 import type { Entry } from '../core/queue.ts'
 import type { QueueBody } from '../core/queue-event.ts'
@@ -57,7 +57,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
     if (commit === base.commit) return await landed(change, commit)
     const gates = await bases.gatesOf(change)
     for (const gate of gates.filter((each) => proven.get(commit)?.has(each) !== true))
-      if (!(await passes(change, gate, { commit, base: base.commit }, stop))) return
+      if (!(await passes(change, gate, { commit, base }, stop))) return
     const seen = await landing.refs(target)
     const next = await landing.base(target, seen)
     const isMoved = 'conflicts' in next || next.commit !== base.commit
@@ -198,7 +198,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
   const passes = async (
     change: string,
     gate: string,
-    { commit, base }: { readonly commit: string; readonly base: string },
+    { commit, base }: { readonly commit: string; readonly base: Base },
     stop: AbortSignal,
   ): Promise<boolean> => {
     const told = (
@@ -255,7 +255,7 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
       return true
     }
     told('failed')
-    const onBase = await check(base, true)
+    const onBase = await check(base.commit, true)
     if (onBase.outcome === 'stopped') return false
     if (onBase.outcome !== 'passed') {
       tell({
@@ -270,10 +270,24 @@ export function landingsOf({ ports, now, tell }: QueueHand, bases: Bases): Landi
         change,
         'failed',
         `\`${gate}\` fails after the merge: ${lineOf(second)}`,
-        `Its output: ${landing.logOf(change)}. ${await fixIt(change)}`,
+        await gateByHand(change, gate, base),
       ),
     )
     return false
+  }
+
+  /** Without what landed its gate is green there. */
+  const gateByHand = async (
+    change: string,
+    gate: string,
+    { commit, own, landed: there }: Base,
+  ): Promise<string> => {
+    const { folder } = await ports.loops.facts(change)
+    const target = targetOf(now(), change)
+    const refs = { [own]: target, ...(there !== undefined && { [there]: `refs/ralph-landed/${target}` }) }
+    const one = refs[commit]
+    const from = one === undefined ? Object.values(refs) : [one]
+    return gateSteps(change, { gate, folder, from, log: landing.logOf(change) })
   }
 
   const fixIt = async (change: string): Promise<string> => {

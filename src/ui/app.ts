@@ -129,6 +129,8 @@ export interface Control {
   init(request: Starter & { readonly mcp: boolean }): Promise<Said>
   /** A repository to try ralph in, in a new folder of its own. */
   makeDemo(isParallel: boolean): Promise<Demo>
+  /** How the changes of a parallel one stand. */
+  demoQueue(repo: string): Promise<QueueReport>
   /** Puts in order what is ralph's own and what nobody can need any more, each named; nothing of the user's. */
   fix(): Promise<readonly Fix[]>
   /** Many changes at once: runs until nothing is left to do, or `stop`; its loops go on then. Returns the exit code. */
@@ -262,6 +264,8 @@ export interface QueueReport {
   readonly held?: string
   /** Whether a `ralph up` is there that works on it. */
   readonly alive: boolean
+  /** What starts one, where `ralph up` alone is refused: in a loop's own folder. */
+  readonly up?: string
   /** Why nothing goes on; absent where it does. */
   readonly halted?: string
   readonly max_cost_usd?: number
@@ -477,6 +481,8 @@ interface Whereabouts {
   readonly landed?: LandedWork
   /** The original branch has it all, by the user's own merge. */
   readonly is_merged?: true
+  /** It had all of it before the cleanup, which had nothing left to do. */
+  readonly is_own_merge?: true
   /** What the last attempt had done was deleted: `ralph clean --attempts`. */
   readonly is_attempt_gone?: true
   /** The command that gets the run further, and what for. */

@@ -113,7 +113,7 @@ export function stateNow(
   plan: PlanCounts,
 ): readonly [word: string, meaning: Meaning] {
   if (died !== undefined && status !== 'done') return ['died', 'failed']
-  if (parked !== undefined) return ['parked', 'human']
+  if (parked !== undefined) return parked.waits === true ? ['waiting', 'waiting'] : ['parked', 'human']
   // Over a limit the pause stays.
   if (waitsFor !== undefined) return waitStates[paused === true ? 'pause' : waitsFor]
   const state = changeState(status, why, plan)
@@ -136,7 +136,7 @@ interface LoopNow {
   readonly waiting_for?: keyof typeof waitStates | undefined
   readonly pause_requested?: true | undefined
   readonly died_at?: string | undefined
-  readonly parked?: object | undefined
+  readonly parked?: { readonly waits?: true | undefined } | undefined
   /** What makes its "done" worth less. */
   readonly warnings?: readonly string[] | undefined
 }

@@ -168,6 +168,10 @@ describe('finish', () => {
     expect(settled.stdout).toContain('merged into main already: nothing was left to do')
     expect([at.git('branch', '--list', 'ralph/*'), at.git('status', '--porcelain')]).toEqual(['', ''])
     expect(at.read('README.md')).toBe('# both\n')
+    // Nothing was brought.
+    const since = (await ralph(at, ['status', 'demo'])).stdout
+    expect(since).toContain('on main, committed; merged by you')
+    expect(since).not.toContain('by the cleanup')
   })
 
   test('F38: resume --on-complete cleanup of a done run, refused: the user stays on their branch', async () => {

@@ -208,7 +208,7 @@ echo "of d" > shared.txt\n`,
   expect(typedIn(queue, 'ralph queue retry d')).toEqual([...typed, 'ralph queue retry d'])
 
   expect((await ralph(at, ['queue', 'remove', 'd'])).code).toBe(0)
-  await refused('ralph up d')
+  await refused(`cd ${at.repo} && ralph up d`)
   const again = await ralph(at, up)
   expect([again.code, events(again).at(-1)]).toMatchObject([
     3,

@@ -12,7 +12,9 @@ it('I1: what a gate of up refused is refused by retry, by a bare up and by land,
   // The one that was only taken along passed it, and has landed.
   expect((await report(at)).entries.map(({ state }) => state)).toEqual(['landed', 'parked'])
   const tree = `${at.repo}-ralph-two`
-  expect((await report(at)).entries[1]?.hint).toContain(`Fix it on ralph/two (in ${tree})`)
+  expect((await report(at)).entries[1]?.hint).toContain(
+    `  cd ${tree}\n  git merge --no-edit refs/ralph-landed/main\n  test ! -e two.txt\n`,
+  )
 
   expect((await ralph(at, ['queue', 'retry', 'two'])).code).toBe(0)
   const bare = await ralph(at, ['up'])

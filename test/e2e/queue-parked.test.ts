@@ -1,6 +1,8 @@
 // A change that the merge queue has parked, and a person who goes on with it: what each look says, and what to type.
+import { execFileSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { ralph } from './harness.ts'
+import type { Scratch } from './harness.ts'
 import { project, report } from './queue-kit.ts'
 
 const fails = "echo '<promise>FAILED: no idea</promise>'; exit 0"
@@ -86,4 +88,77 @@ test('F1: with others parked queue retry names the command for this one alone, a
     3,
     expect.stringContaining('b: was parked, is tried again') as string,
   ])
+})
+
+/** The lines of a look that are to be typed, `ralph` aside. */
+function typeSteps(at: Scratch, cwd: string, text: string): void {
+  const typed = text.split('\n').filter((line) => /^  (git|echo|test)/.test(line))
+  execFileSync('sh', ['-ec', typed.join('\n')], {
+    cwd,
+    env: at.env,
+    stdio: 'pipe',
+  })
+}
+
+test('U1 U6: what a parked conflict names works where it is typed: in the folder of its loop retry and every look lead to ralph up in the checkout, and call it waiting', async () => {
+  const at = project(
+    {
+      a: `case "$prompt" in *"Put two changes together"*) echo '<promise>FAILED: cannot</promise>'; exit;; esac
+echo "of a" > shared.txt\n`,
+    },
+    1,
+  )
+  const up = ['up', 'a', '--json', ...at.args]
+  expect((await ralph(at, [...up, '--no-land'])).code).toBe(0)
+  at.write('shared.txt', 'of main\n')
+  at.git('commit', '-qam', 'main too')
+  expect((await ralph(at, up)).code).toBe(3)
+
+  const cwd = `${at.repo}-ralph-a`
+  const [entry] = (await report(at)).entries
+  at.write('../repo-ralph-a/shared.txt', 'of main\nof a\n')
+  typeSteps(at, cwd, (entry?.hint ?? '').replace(/^ {2}git grep.*\n/m, ''))
+  const retried = await ralph(at, ['queue', 'retry', 'a'], { cwd })
+  const there = `cd ${at.repo} && ralph up`
+  expect([retried.code, retried.stdout]).toEqual([0, expect.stringContaining(`next   ${there}\n`) as string])
+  expect((await ralph(at, ['queue'], { cwd })).stdout).toContain(there)
+  const refused = await ralph(at, ['up', 'a'], { cwd })
+  expect([refused.code, refused.stderr]).toEqual([2, expect.stringContaining(`${there} a\n`) as string])
+  expect(refused.stderr).not.toContain('git switch')
+
+  for (const look of [['status', 'a'], ['why', 'a'], ['list'], ['report', 'a'], ['history', 'a']]) {
+    const { stdout } = await ralph(at, look)
+    const text = stdout.replaceAll(/\s+/g, ' ')
+    expect([look, text]).toEqual([look, expect.stringContaining('it waits for ralph up') as string])
+    expect([look, text]).toEqual([look, expect.not.stringMatching(/parked|of both sides: open/i) as string])
+  }
+  expect((await ralph(at, ['status', 'a'], { cwd })).stdout).toContain(there)
+  expect((await ralph(at, ['up', 'a', ...at.args])).code).toBe(0)
+  expect(at.git('show', 'refs/ralph-landed/main:shared.txt')).toBe('of main\nof a')
+})
+
+test('U2: parked for a gate that fails after the merge: logs --gate has that output, and the steps show the failure in its folder; mended there it lands', async () => {
+  const at = project({ one: 'echo x > one.txt', two: 'echo x > two.txt' }, 1)
+  at.write('gate.sh', 'test ! -f one.txt || test ! -f two.txt || { echo "only one of both"; exit 1; }\n')
+  at.git('commit', '-qam', 'it says why')
+  expect((await ralph(at, ['up', ...at.args])).code).toBe(3)
+  const parked = (await report(at)).entries.find(({ state }) => state === 'parked')
+  const [name, hint] = [parked?.change ?? '', parked?.hint ?? '']
+  const cwd = `${at.repo}-ralph-${name}`
+  expect(hint).toContain(`  cd ${cwd}\n  git merge --no-edit refs/ralph-landed/main\n  sh gate.sh\n`)
+  expect((await ralph(at, ['why', name])).stdout).toContain('git merge --no-edit refs/ralph-landed/main')
+  expect((await ralph(at, ['logs', name, '--gate'])).stdout).toMatch(
+    /merge queue ran to land[^]*\$ sh gate.sh\nonly one of both\n/,
+  )
+  expect((await ralph(at, ['logs', name, '--gate', '1'])).stdout).not.toContain('only one of both')
+
+  typeSteps(at, cwd, hint)
+  const gate = (): Buffer => execFileSync('sh', ['gate.sh'], { cwd, env: at.env, stdio: 'pipe' })
+  expect(gate).toThrow('Command failed')
+  at.git('-C', cwd, 'mv', `${name}.txt`, 'other.txt')
+  at.git('-C', cwd, 'commit', '-qm', 'Fit to what landed')
+  gate()
+  expect((await ralph(at, ['queue', 'retry', name], { cwd })).code).toBe(0)
+  const again = await ralph(at, ['up', ...at.args])
+  expect([again.code, again.stdout]).toEqual([0, expect.stringContaining(`${name}: landed as`) as string])
 })

@@ -6,6 +6,7 @@ import { entryLines, wrapWords } from '../print/layout.ts'
 import { stepLines } from '../print/step-lines.ts'
 import { shellWord } from '../../core/shell-word.ts'
 import { oneLine } from '../print/text.ts'
+import type { QueueReport } from '../app.ts'
 import type { Context } from './context.ts'
 
 export interface DemoOptions {
@@ -61,6 +62,7 @@ export async function showDemo(context: Context, { agent, parallel, remove }: De
       { indent: 2, column: 2 },
       sheet,
     )
+  const seen = parallel && !remove ? landedSteps(await control.demoQueue(repo), ralph) : []
   if (!remove)
     say(
       '',
@@ -68,10 +70,7 @@ export async function showDemo(context: Context, { agent, parallel, remove }: De
       ...rows(
         [`cd ${shellWord(repo)}`, ''],
         ...(parallel
-          ? ([
-              ['git log --stat', 'what landed: one commit for each change'],
-              [`${ralph} queue`, 'where everything stands'],
-            ] as const)
+          ? [...seen, [`${ralph} queue`, 'where everything stands'] as const]
           : ([
               [`${ralph} diff --all`, 'what the loop made'],
               [`${ralph} attempts`, 'every attempt, the failed one too'],
@@ -98,6 +97,24 @@ export async function showDemo(context: Context, { agent, parallel, remove }: De
     await rm(folder, { recursive: true, force: true })
     say('', `${oneLine(folder)} is deleted.`)
   }
+}
+
+/** Only what is there to be seen. */
+export function landedSteps(
+  { entries, target, take }: Pick<QueueReport, 'entries' | 'target' | 'take'>,
+  ralph: string,
+): readonly (readonly [string, string])[] {
+  const hasLanded = entries.some(({ state }) => state === 'landed')
+  const log: readonly [string, string] =
+    take === undefined
+      ? ['git log --stat', 'what landed: one commit for each change']
+      : [`git log --stat refs/ralph-landed/${target}`, `what landed; ${target} does not have it yet`]
+  return [
+    ...(hasLanded ? [log] : []),
+    ...entries
+      .filter(({ state }) => state === 'parked')
+      .map(({ change }) => [`${ralph} why ${oneLine(change)}`, 'it has not landed: it is parked'] as const),
+  ]
 }
 
 /** As the user can type it: who came by npx has no `ralph` on PATH. */

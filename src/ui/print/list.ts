@@ -91,7 +91,9 @@ function onwardWords(change: Change): readonly string[] {
   const name = oneLine(change.name)
   if (change.parked !== undefined)
     return [
-      `${name}: parked: ${oneLine(change.parked.why)}. ${change.parked.hint.includes('\n') ? `What to type: ralph status ${name}` : oneLine(change.parked.hint)}`,
+      `${name}: ${change.parked.waits === true ? '' : 'parked: '}${oneLine(change.parked.why)}. ${
+        change.parked.hint.includes('\n') ? `What to type: ralph status ${name}` : oneLine(change.parked.hint)
+      }`,
     ]
   if (word === 'paused') return [`${name}: paused; continue with: ralph resume ${name}`]
   if (word === 'needs you' && change.waiting_for === 'human')

@@ -287,7 +287,7 @@ export function queueNext(report: QueueReport, sheet: Sheet): readonly string[] 
   // What it says to that comes first: until then a pull may be refused.
   if (report.halted !== undefined) return []
   const steps: readonly Step[] = [
-    ...(isOpen ? ([['next', 'ralph up', `it is not running now${also}`]] as const) : []),
+    ...(isOpen ? ([['next', clean(report.up ?? 'ralph up'), `it is not running now${also}`]] as const) : []),
     ...(report.take === undefined
       ? []
       : ([['next', clean(report.take), `${report.target} is updated to what has landed`]] as const)),

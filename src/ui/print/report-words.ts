@@ -129,7 +129,9 @@ export function countsOf(report: RunReport): string {
     stories.reduce((all, story) => all + count(story), 0)
   return [
     `${String(report.stories_done)} of ${plural(report.stories_total, 'story', 'stories')}`,
-    ...(merge === undefined ? [] : [`merge of both sides: ${merge.status || 'open'}`]),
+    ...(merge === undefined || report.parked?.waits === true
+      ? []
+      : [`merge of both sides: ${merge.status || 'open'}`]),
     `${String(sum((story) => story.tasks_done))} of ${plural(
       sum((story) => story.tasks_total),
       'task',
@@ -149,7 +151,8 @@ export function stateOf(report: RunReport): readonly [word: string, meaning: Mea
 /** Why it ended; of a success only what its counts do not say. */
 export function reasonOf({ status, reason, died_at: died, parked }: RunReport): string {
   if (died !== undefined && status !== 'done') return 'ralph was killed in the middle of the work.'
-  if (parked !== undefined) return `Parked in the merge queue: ${parked.why}.`
+  if (parked !== undefined)
+    return `${parked.waits === true ? 'In' : 'Parked in'} the merge queue: ${parked.why}.`
   return status === 'done' ? reason.replace(/^\d+ of \d+ stor(?:y|ies) complete\.\s*/, '') : reason
 }
 

@@ -98,6 +98,8 @@ export function headWord(report: StatusReport, paint: Paint): string {
 function storyCount(report: StatusReport): string {
   const { done, total } = ownPlanOf(report)
   const merge = report.stories.find(({ id }) => id === mergeStory)
+  // Merged by hand it is open for ever, and the queue looks at it.
+  if (report.parked?.waits === true) return `${String(done)}/${String(total)} done`
   const own = total === 0 && merge !== undefined ? [] : [`${String(done)}/${String(total)} done`]
   return [...own, ...(merge === undefined ? [] : [`merge of both sides: ${merge.status}`])].join(', ')
 }
@@ -136,7 +138,11 @@ export function workWords(report: StatusReport): string {
     if (on !== undefined)
       return `on ${branchName(on)}, committed; brought to ${original} by the cleanup at ${clockTime(cleaned)}`
     return uncommitted === false
-      ? `on ${original}, committed; brought there by the cleanup at ${clockTime(cleaned)}`
+      ? `on ${original}, committed; ${
+          report.where?.is_own_merge
+            ? 'merged by you'
+            : `brought there by the cleanup at ${clockTime(cleaned)}`
+        }`
       : `on ${original}, uncommitted, ${since}`
   }
   if (report.where?.landed !== undefined) return landedWords(report.where.landed)
@@ -251,13 +257,13 @@ function lastFacts(report: StatusReport): readonly Fact[] {
   return facts
 }
 
-export function parkedRows({ why, hint }: ParkedWork): readonly Fact[] {
+export function parkedRows({ why, hint, waits: isBack }: ParkedWork): readonly Fact[] {
   const [how = '', ...steps] = hint.split('\n').map(clean)
-  const [, said = how, command] = /^([^:]+): (ralph [^;:]+)$/.exec(how) ?? []
+  const [, said = how, command] = /^([^:]+): ((?:cd [^:]+ && )?ralph [^;:]+)$/.exec(how) ?? []
   // What it was for stands there already, or is what was typed.
   const what = said.split('; ').at(-1) ?? said
   return [
-    ['parked', oneLine(why)],
+    [isBack === true ? 'queue' : 'parked', oneLine(why)],
     ...(command === undefined
       ? [['do', oneLine(how)] as const]
       : [['next', `${command}   ${what.charAt(0).toLowerCase()}${what.slice(1)}`] as const]),

@@ -11,7 +11,7 @@ export function onwardLines(next: string, sheet: Sheet): readonly string[] {
     const [command = '', why = ''] = part.split('   ')
     return ['next', command, why]
   })
-  return steps.every(([, command]) => /^(?:ralph|git|npx|openspec) /.test(command))
+  return steps.every(([, command]) => /^(?:ralph|git|npx|openspec|cd) /.test(command))
     ? stepLines(steps, { indent: 2, column: 9 }, sheet)
     : [folded(`next: ${next}`, sheet.columns)]
 }
