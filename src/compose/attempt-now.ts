@@ -90,9 +90,14 @@ export async function gateOutput(
   { change, n }: { readonly change: string | undefined; readonly n: number },
 ): Promise<GateOutput> {
   const { change: name, paths } = await requireRun(site, change)
-  const nothing = { change_id: name, n, text: '', is_cut: false }
-  const file = await ifThere(open(gateLogIn(paths.transcripts, n), 'r'))
-  if (file === undefined) return nothing
+  const own = await tailOf(gateLogIn(paths.transcripts, n))
+  const hand = await tailOf(gateLogIn(paths.transcripts, n, true))
+  return { change_id: name, n, text: own.text + hand.text, is_cut: own.is_cut || hand.is_cut }
+}
+
+async function tailOf(path: string): Promise<Pick<GateOutput, 'text' | 'is_cut'>> {
+  const file = await ifThere(open(path, 'r'))
+  if (file === undefined) return { text: '', is_cut: false }
   try {
     const { size } = await file.stat()
     const from = Math.max(0, size - mostOutput)
@@ -100,7 +105,7 @@ export async function gateOutput(
     const { bytesRead } = await file.read(bytes, 0, bytes.length, from)
     const text = bytes.subarray(0, bytesRead).toString('utf8')
     // The first line is half a line.
-    return { ...nothing, text: from === 0 ? text : text.slice(text.indexOf('\n') + 1), is_cut: from > 0 }
+    return { text: from === 0 ? text : text.slice(text.indexOf('\n') + 1), is_cut: from > 0 }
   } finally {
     await file.close()
   }

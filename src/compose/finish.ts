@@ -11,6 +11,7 @@ import { userFolder } from '../config/load.ts'
 import { squashMessage } from '../core/commit-text.ts'
 import { inOneLine, RalphError } from '../core/error.ts'
 import { needsOption, onwardFrom } from '../core/onward.ts'
+import { refusedByGate } from '../core/story.ts'
 import type { FinishChoice } from '../ports.ts'
 import type { Control, LandedWork, Said } from '../ui/app.ts'
 import { openspecWords } from './beforehand.ts'
@@ -191,8 +192,8 @@ function partWords({ state: { stories, settings } }: OpenRun['run']): string {
 }
 
 /** A person may finish it all the same, and should know. */
-function refusedWords({ state: { byHand = [], outcome }, recall }: OpenRun['run']): string {
-  if (byHand.length === 0 || (outcome?.stopReason !== 'hand' && outcome?.stopReason !== 'gate')) return ''
+function refusedWords({ state, recall }: OpenRun['run']): string {
+  if (refusedByGate(state).length === 0) return ''
   const gate = recall('gate.ended').findLast((each) => each.outcome !== 'passed')
   const how = gate?.outcome === 'could_not_run' ? 'could not run' : 'failed'
   return `\nIt is not done: ${gate?.command.replaceAll(/\s+/g, ' ') ?? 'a gate'} ${how} on what was ticked by hand.`

@@ -11,7 +11,8 @@ import { ifThere } from '../adapters/files/whole.ts'
 import { lineSplitter } from '../adapters/process/lines.ts'
 import { claimWords } from '../core/claim-words.ts'
 import { RalphError } from '../core/error.ts'
-import type { LogRequest } from '../ui/app.ts'
+import { lastHandGate } from '../core/hand-work.ts'
+import type { LoggedAttempt, LogRequest } from '../ui/app.ts'
 import { chooseRun, requireRun } from './choose.ts'
 import { hasQueue } from './queue-known.ts'
 import { isRunning, knowing } from './site.ts'
@@ -161,7 +162,7 @@ async function writeLandingLog(
 
 /** Of the attempt that is named, else of the one that a loop which came to nothing failed at, else of the last one whose gates ran. */
 async function writeGateLog(run: KnownRun, request: LogRequest): Promise<void> {
-  const { iteration, write, stop } = request
+  const { iteration } = request
   const asked = logsOf(run).filter(({ n }) => iteration === undefined || n === iteration)
   const isOver = run.state.status === 'done' || isRunning(run)
   const failed = new Set(
@@ -169,17 +170,18 @@ async function writeGateLog(run: KnownRun, request: LogRequest): Promise<void> {
       ? run.state.iterations.filter(({ verdict }) => verdict === 'gate_failed').map(({ n }) => n)
       : [],
   )
+  const hand = iteration === undefined ? await handLog(run, isOver) : undefined
+  if (hand !== undefined) {
+    request.began?.(hand.about)
+    return pour(hand.path, request)
+  }
   const latest = asked.toReversed()
   for (const log of [...latest.filter(({ n }) => failed.has(n)), ...latest]) {
     const path = gateLogIn(dirname(log.file), log.n)
     const found = await ifThere(stat(path))
     if (found?.isFile() !== true) continue
     announce(run, log, request)
-    for await (const chunk of createReadStream(path)) {
-      if (stop.aborted) return
-      if (Buffer.isBuffer(chunk)) write(chunk)
-    }
-    return
+    return pour(path, request)
   }
   const message =
     iteration === undefined
@@ -188,6 +190,29 @@ async function writeGateLog(run: KnownRun, request: LogRequest): Promise<void> {
         ? `There is no attempt #${iteration} of ${run.change}.`
         : `Attempt #${iteration} of ${run.change} ended before a gate ran: there is no output.`
   throw new RalphError('usage', message, { hint: `Its attempts: ralph attempts ${run.change}` })
+}
+
+/** Of what a person ticked after the last attempt; undefined where another gate says more. */
+async function handLog(
+  { change, paths, state, recall }: KnownRun,
+  isOver: boolean,
+): Promise<{ readonly path: string; readonly about: LoggedAttempt } | undefined> {
+  const gate = lastHandGate(recall('iteration.started', 'iteration.ended', 'gate.ended'))
+  if (gate === undefined || (!isOver && gate.outcome === 'passed')) return undefined
+  const path = gateLogIn(paths.transcripts, gate.n, true)
+  if ((await ifThere(stat(path)))?.isFile() !== true) return undefined
+  const ids = state.byHand ?? []
+  const checked = recall('hand.checked').at(-1)?.story_ids ?? []
+  const title = (ids.length > 0 ? ids : checked).join(', ')
+  const none = { story_id: '', index: 0, total: state.stories.length, attempt: 1 }
+  return { path, about: { ...none, change_id: change, n: gate.n, title, started: gate.time, by_hand: true } }
+}
+
+async function pour(path: string, { write, stop }: LogRequest): Promise<void> {
+  for await (const chunk of createReadStream(path)) {
+    if (stop.aborted) return
+    if (Buffer.isBuffer(chunk)) write(chunk)
+  }
 }
 
 function logsOf(run: KnownRun): readonly Log[] {

@@ -285,7 +285,7 @@ async function runHeld(
         wrapUp: wrapUpOf(site, change, config, home, checkBeside(change, stream)),
         mode,
         transcript: (n) => join(run.paths.transcripts, `${n}.log`),
-        gateLog: (n) => gateLogIn(run.paths.transcripts, n),
+        gateLog: (n, byHand) => gateLogIn(run.paths.transcripts, n, byHand),
         explain: (error) => explained(site, home, run, error),
       },
       stream,

@@ -259,6 +259,10 @@ export async function whyOf(site: Site, change: string | undefined, known?: Know
 
 function failedGate(run: KnownRun): Decisions['failed_gate'] {
   const last = run.state.iterations.at(-1)
+  if (run.state.outcome?.stopReason === 'hand') {
+    const byHand = failedGateOf(run.recall('gate.ended'), run.state.iterations.length)
+    return byHand && { ...byHand, by_hand: run.state.byHand ?? [] }
+  }
   if (last?.verdict !== 'gate_failed') return undefined
   const gate = failedGateOf(run.recall('gate.ended'), last.n)
   const baseline = run.state.baselines[gate?.command ?? '']

@@ -129,7 +129,7 @@ async function enginePorts(site: Site, { change, paths, state }: KnownRun, strea
     wrapUp: () => Promise.resolve({ warnings: [] }),
     mode: 'resume',
     transcript: (n) => join(paths.transcripts, `${n}.log`),
-    gateLog: (n) => gateLogIn(paths.transcripts, n),
+    gateLog: (n, byHand) => gateLogIn(paths.transcripts, n, byHand),
     explain: (error) => explained(site, home ?? site, { change, paths }, error),
   }
 }

@@ -12,7 +12,7 @@ import { checkpointFolder } from '../adapters/git/store.ts'
 import { lastingWarnings } from '../core/outcome.ts'
 import type { LoopEvent } from '../core/event.ts'
 import type { ParkedWork } from '../core/report.ts'
-import { hasMerge } from '../core/story.ts'
+import { hasMerge, provenStories, refusedByGate } from '../core/story.ts'
 import type { LandedWork, StatusReport } from '../ui/app.ts'
 import type { broughtWork } from './brought.ts'
 import type { PlanNow } from './plan-now.ts'
@@ -209,7 +209,12 @@ export async function planHere(
 ): Promise<PlanNow | undefined> {
   // Boxes that an agent has ticked in an attempt which nobody has judged say nothing.
   if (state.settings?.done_criteria !== 'tasks' || state.git.openAttempt !== undefined) return undefined
-  return (await import('./plan-now.ts')).planNow(site, change, root)
+  const plan = await (await import('./plan-now.ts')).planNow(site, change, root)
+  const refused = refusedByGate(state).length
+  if (plan === undefined || refused === 0) return plan
+  // It counts boxes: some of those that a gate has refused may be unticked again.
+  const proven = provenStories(state).filter(({ status }) => status === 'done').length
+  return { ...plan, done: Math.min(plan.done, Math.max(proven, plan.done - refused)) }
 }
 
 /** Whether a resume would go on in the files as they are now. */

@@ -105,6 +105,18 @@ export function workSteps(events: readonly WorkEvent[]): WorkSteps {
   return { attempts, hands }
 }
 
+/** The last gate that ran, where it judged what a person had ticked: no attempt was open, and none has begun since. */
+export function lastHandGate(
+  events: readonly LoopEvent[],
+): Extract<WorkEvent, { type: 'gate.ended' }> | undefined {
+  const at = events.findLastIndex(({ type }) => type === 'iteration.started' || type === 'iteration.ended')
+  if (events[at]?.type === 'iteration.started') return undefined
+  return events
+    .slice(at + 1)
+    .filter((event) => event.type === 'gate.ended')
+    .findLast(({ claim }) => claim === undefined)
+}
+
 /** By iteration: an iteration's own time is the agent's, and with it that of the gates that it waited for. */
 export function gateTimes(
   events: readonly (

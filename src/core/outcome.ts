@@ -3,7 +3,7 @@ import type { EventBody } from './event.ts'
 import { notKept } from './report.ts'
 import type { StartedState, Outcome, StopReason } from './state.ts'
 import { selectedStories, totalCostUsd, totalTokens } from './state.ts'
-import { ownStories } from './story.ts'
+import { ownStories, provenStories } from './story.ts'
 import { doubtsOf } from './weakness.ts'
 
 /** As a shell says it: 128 and the signal's number. */
@@ -138,7 +138,7 @@ function tasksOf(state: StartedState): { tasks_done: number; tasks_total: number
 export function resultOf(
   state: StartedState,
 ): Pick<Complete, 'reason' | 'stop_reason' | 'totals' | 'warnings' | 'tests_changed'> {
-  const own = ownStories(selectedStories(state))
+  const own = ownStories(provenStories({ ...state, stories: selectedStories(state) }))
   const cost = totalCostUsd(state)
   const end = endOf(state)
   const warnings = doubtsOf(state)

@@ -191,6 +191,8 @@ export function runReport(history: RunHistory): RunReport {
       return attempt
     }),
   )
+  const refused = (id: string): boolean =>
+    refusing.has(works.flatMap((work) => handOf(work, id).byHand ?? []).at(-1)?.gates ?? 'none')
   const counted = ownStories(stories)
   const sum = (count: (iteration: IterationRecord) => number): number =>
     iterations.reduce((total, iteration) => total + count(iteration), 0)
@@ -212,7 +214,7 @@ export function runReport(history: RunHistory): RunReport {
       (latest, attempt) => Math.max(latest, attempt.to_ms),
       tookMs(spending(attempts)),
     ),
-    stories_done: counted.filter((story) => story.status === 'done').length,
+    stories_done: counted.filter(({ id, status }) => status === 'done' && !refused(id)).length,
     stories_total: counted.length,
     totals: {
       ...spending(attempts),
@@ -254,6 +256,9 @@ export function runReport(history: RunHistory): RunReport {
     }),
   }
 }
+
+/** A box is ticked, and not done. */
+const refusing: ReadonlySet<HandCheck['gates']> = new Set(['failed', 'could_not_run'])
 
 /** What people did of a story and before its attempts. Of several that were ticked at once the first has the files. */
 function handOf({ by_hand: all = [], files: saved, iterations }: RunWork, id: string) {

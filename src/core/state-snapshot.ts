@@ -3,6 +3,7 @@ import { modelOf } from './limits.ts'
 import type { StateFile } from './state-file.ts'
 import type { LoopState } from './state.ts'
 import { isUnrepaired, totalCostUsd, totalTokens } from './state.ts'
+import { provenStories } from './story.ts'
 
 export function toStateFile(state: LoopState): StateFile {
   const { settings } = state
@@ -27,7 +28,7 @@ export function toStateFile(state: LoopState): StateFile {
     worktree_name: state.worktreeName ?? '',
     terminal_pid: state.pid ?? 0,
     ...(state.current !== undefined && { current: toCurrent(state.current) }),
-    stories: [...state.stories],
+    stories: [...provenStories(state)],
     ...(state.outcome !== undefined && { stop_reason: state.outcome.stopReason }),
     ...(isUnrepaired(state) && { died: true as const }),
     ...waitingFields(state),

@@ -38,6 +38,27 @@ export function ownStories<T extends { readonly id: string }>(stories: readonly 
   return own.length === 0 ? stories : own
 }
 
+interface Judged<T> {
+  readonly stories: readonly T[]
+  readonly byHand?: readonly string[]
+  readonly outcome?: { readonly stopReason: string } | undefined
+}
+
+/** What a person has ticked, and a gate does not pass. */
+export function refusedByGate({ byHand = [], outcome }: Omit<Judged<unknown>, 'stories'>): readonly string[] {
+  return outcome?.stopReason === 'hand' || outcome?.stopReason === 'gate' ? byHand : []
+}
+
+/** What a gate has refused is ticked, and not done. */
+export function provenStories<T extends { readonly id: string; readonly status: string }>(
+  state: Judged<T>,
+): readonly (T | (Omit<T, 'status'> & { readonly status: 'open' }))[] {
+  const refused = refusedByGate(state)
+  return state.stories.map((story) =>
+    story.status === 'done' && refused.includes(story.id) ? { ...story, status: 'open' as const } : story,
+  )
+}
+
 export interface Story {
   readonly id: string
   readonly title: string

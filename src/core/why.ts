@@ -48,6 +48,8 @@ export function decisionsOf(events: readonly DecisiveEvent[]): readonly Decision
 /** The gate that ended the last attempt, and what it said about it. */
 export interface FailedGate {
   readonly command: string
+  /** The stories that a person had ticked, where it judged those. */
+  readonly by_hand?: readonly string[]
   readonly exit_code?: number
   /** The failing test. */
   readonly what?: string

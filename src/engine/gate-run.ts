@@ -10,6 +10,8 @@ interface GateRun {
   readonly stop: AbortSignal
   /** The claim that they run for. */
   readonly claim?: number
+  /** They judge what a person has ticked since that iteration. */
+  readonly byHand?: boolean
   /** Called when one has ended, whatever came of it. */
   readonly after: (gate: string) => Promise<void>
 }
@@ -18,12 +20,12 @@ interface GateRun {
 export async function runGates(
   commands: readonly string[],
   { ports, tell }: Context,
-  { n, env, stop, claim, after }: GateRun,
+  { n, env, stop, claim, byHand, after }: GateRun,
 ): Promise<{ readonly gate: string; readonly result: GateResult } | undefined> {
   const about = { n, ...(claim !== undefined && { claim }) }
   for (const gate of commands) {
     await tell({ type: 'gate.started', ...about, command: gate })
-    const result = await ports.gates.check(gate, env, stop, ports.gateLog(n))
+    const result = await ports.gates.check(gate, env, stop, ports.gateLog(n, byHand))
     await tell({
       type: 'gate.ended',
       ...about,

@@ -26,7 +26,7 @@ export async function checkHand(
   for (let round = 1; round <= maxRounds; round += 1) {
     const held = await ports.spec.watch()
     const after = async (gate: string): Promise<void> => tellJudged(await held(gate), context)
-    failure = await runGates(commands, context, { n, env, stop: context.stopping, after })
+    failure = await runGates(commands, context, { n, env, stop: context.stopping, byHand: true, after })
     if (failure !== undefined) break
     // What a gate has written is saved, too; it has to pass as it is now.
     const now = await ports.checkpoints.ensure(name, true)

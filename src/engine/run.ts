@@ -34,8 +34,8 @@ export interface Ports {
   readonly mode: 'start' | 'fresh' | 'resume'
   /** Where the raw bytes of iteration n go. */
   transcript(n: number): string
-  /** Where the output of its gates goes. */
-  gateLog(n: number): string
+  /** Where the output of its gates goes; `byHand`: of those that judge what a person ticked after it. */
+  gateLog(n: number, byHand?: boolean): string
   /** What an error comes from, where more is known than it says; else the error itself. */
   explain(error: unknown): Promise<unknown>
 }

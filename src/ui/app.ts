@@ -657,6 +657,8 @@ export interface LogRequest {
 export interface LoggedAttempt extends Pick<IterationRecord, 'n' | 'story_id' | 'attempt' | 'started'> {
   readonly change_id: string
   readonly title: string
+  /** Its gates judged what a person had ticked after it: no attempt's own. */
+  readonly by_hand?: true
   /** Of its story in the plan, from 1; 0 where it has none. */
   readonly index: number
   readonly total: number

@@ -305,3 +305,44 @@ test('B8: with a red gate a story is ticked, not done; unticked again it is the 
     /^✓ 1 (?!.*by hand).*\n(?: {4,}.*\n)* {4}1 file: story-1\.txt\n {4}1 file not by the loop, saved with it: hello\.txt\n/m,
   )
 })
+
+test.each([
+  ['before the first attempt', 0],
+  ['after an attempt that ran no gate', 1],
+])(
+  'U1: a red gate on what was ticked by hand: the command that is printed shows what it said, why names it, and nothing counts those stories as done: %s',
+  async (_, attempts) => {
+    const at = scratch({ tasks: tasksOf(2) })
+    const loud = at.script('loud.sh', '#!/bin/sh\nseq 1 40\necho boom\nexit 1\n')
+    const clueless = 'echo "<promise>FAILED: no idea</promise>"'
+    const args = ['--agent-command', clueless, '--max-retries', '0', '--verify', loud]
+    if (attempts > 0) expect((await ralph(at, ['loop', 'demo', ...args])).code).toBe(3)
+    at.write(plan, at.read(plan).replaceAll('[ ]', '[x]'))
+    const end = await ralph(at, attempts > 0 ? ['resume', 'demo'] : ['loop', 'demo', ...args])
+    expect([end.code, end.stdout]).toEqual([
+      3,
+      expect.stringMatching(/more lines: ralph logs demo --gate$/m) as string,
+    ])
+    if (attempts > 0) expect(end.stderr).toContain('stories 1, 2 were ticked by hand')
+    const look = async (...words: string[]): Promise<string> => {
+      const { code, stdout } = await ralph(at, words)
+      expect([words, code]).toEqual([words, 0])
+      return stdout
+    }
+    const output = await look('logs', 'demo', '--gate')
+    expect(output).toMatch(/^▸ what was ticked by hand: 1, 2 {3}by hand, \d\d:\d\d:\d\d\n/)
+    expect([output.includes('\n1\n2\n'), output.includes('\nboom\n')]).toEqual([true, true])
+    const why = await look('why', 'demo')
+    expect(why).toMatch(/^ +what +stories 1, 2 are ticked by hand, and a gate fails on that$/m)
+    expect(why).toMatch(/^ +because +.*loud\.sh failed \(exit 1\):$/m)
+    expect(why).toMatch(/^ +boom$/m)
+    expect(why).toMatch(/^ +safe +0 of 2 stories done/m)
+    expect(why).toMatch(/^ +look +ralph logs demo --gate +all that the gate printed$/m)
+    expect(why).not.toMatch(/ralph (?:diff|logs) 1/)
+    const status = await look('status', 'demo')
+    expect(status).toMatch(/^ +stories +0\/2 done$/m)
+    expect(status).not.toContain('no idea')
+    expect(await look('report', 'demo')).toMatch(/^ *0 of 2 stories|^ *0\/2/m)
+    expect(at.state().stories.map(({ status: each }) => each)).toEqual(['open', 'open'])
+  },
+)

@@ -456,7 +456,8 @@ describe('plain lines', () => {
     // F5: nor is one to be copied.
     const gate = { type: 'gate.ended', n: 1, command: 'npm test', outcome: 'failed', duration_ms: 1 } as const
     const output = { output_tail: 'ok\n'.repeat(30), exit_code: 1 }
-    const narrow = plain([event(started), event({ ...gate, ...output })], {}, 40).out
+    const begun = script.filter(({ type }) => type === 'iteration.started').slice(0, 1)
+    const narrow = plain([event(started), ...begun, event({ ...gate, ...output })], {}, 40).out
     expect(narrow).toContain('      20 more lines:\n      ralph logs add-login --gate 1\n')
     // B13: nor without quotes, nor a line of the settings.
     expect(wrapWords('gamma: its loop has 2/2 stories: ralph status gamma; and so on', 45)).toEqual([

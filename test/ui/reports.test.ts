@@ -20,7 +20,7 @@ describe('why', () => {
   const cleaned = { branch: 'ralph/add-login', cleaned_at: status.started_at, uncommitted: false }
   it.each<[string, Partial<StatusReport>, RegExp]>([
     ['runs, between two attempts', {}, /^ +what +it is running, between two attempts$/m],
-    ['is paused', { waiting_for: 'pause' }, /^ +what +it waits for you: it is paused$/m],
+    ['is paused', { waiting_for: 'pause' }, /^ +what +it waits for you to resume it$/m],
     ['has not begun', { alive: false, status: 'stopped', iterations: [] }, /^ +what +it has not begun yet$/m],
     [
       'kept nothing',

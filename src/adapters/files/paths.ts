@@ -67,9 +67,9 @@ export function reserveFile(gitDir: string): string {
   return join(gitDir, 'ralph', 'reserve')
 }
 
-/** What the gates of an attempt printed, beside its transcript. */
-export function gateLogIn(transcripts: string, n: number): string {
-  return join(transcripts, `${String(n)}.gates.log`)
+/** What the gates of an attempt printed, beside its transcript; `byHand`: those that judged what a person ticked after it. */
+export function gateLogIn(transcripts: string, n: number, byHand = false): string {
+  return join(transcripts, `${String(n)}.${byHand ? 'hand.' : ''}gates.log`)
 }
 
 export function stateFile(worktree: string): string {

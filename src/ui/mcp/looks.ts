@@ -134,7 +134,8 @@ export function addLooks(server: McpServer, { ask, now }: Asking): void {
         return answer(text === '' ? 'Nothing was said yet.' : text, {
           change_id: about?.change_id ?? change ?? '',
           iteration: n,
-          ...(about !== undefined && { story_id: about.story_id, attempt: about.attempt }),
+          ...(about !== undefined &&
+            about.by_hand === undefined && { story_id: about.story_id, attempt: about.attempt }),
           text,
           is_cut: isCut,
         })

@@ -77,6 +77,14 @@ export function toolLines(event: Of<'agent.tool'>, worktree: string, sheet: Shee
   return [`${' '.repeat(textIndent)}${sheet.paint.dim(clip(text, (widthFor(sheet) ?? 204) - textIndent))}`]
 }
 
+/** What a person ticked before the first attempt is judged under no attempt's number. */
+export function gateCommand(
+  { change_id: change, n }: Pick<Of<'gate.ended'>, 'change_id' | 'n'>,
+  byHand = n === 0,
+): string {
+  return unbroken(`ralph logs ${oneLine(change)} --gate${byHand ? '' : ` ${String(n)}`}`)
+}
+
 /** One line, and for a failure what it is about: the failing test where that is known, else the last lines. */
 export function gateLines(
   event: Of<'gate.ended'>,
@@ -84,7 +92,7 @@ export function gateLines(
   /** The attempt that failed with the very same lines. */
   sameAs?: number,
   /** What shows all that it printed. */
-  all = unbroken(`ralph logs ${oneLine(event.change_id)} --gate ${String(event.n)}`),
+  all = gateCommand(event),
 ): readonly string[] {
   const { paint } = sheet
   const hasPassed = event.outcome === 'passed'

@@ -61,7 +61,17 @@ export function logWriter(
 }
 
 export function logHead(
-  { change_id: change, n, story_id: id, title, index, total, attempt, started }: LoggedAttempt,
+  {
+    change_id: change,
+    n,
+    story_id: id,
+    title,
+    index,
+    total,
+    attempt,
+    started,
+    by_hand: byHand,
+  }: LoggedAttempt,
   { stdout, env }: Pick<Io, 'stdout' | 'env'>,
 ): readonly string[] {
   const paint = paintFor(stdout, env)
@@ -71,9 +81,15 @@ export function logHead(
   return entryLines(
     {
       sign: mark('working', paint),
-      text: `${place}${storyTitle(id, title)}${again}`,
+      text:
+        byHand === true
+          ? `what was ticked by hand: ${oneLine(title)}`
+          : `${place}${storyTitle(id, title)}${again}`,
       style: paint.bold,
-      right: `#${String(n)} of ${oneLine(change)}   ${clockTime(started)}`,
+      right:
+        byHand === true
+          ? `by hand, ${clockTime(started)}`
+          : `#${String(n)} of ${oneLine(change)}   ${clockTime(started)}`,
     },
     { paint, columns },
   ).map((line) => legible(line, env))

@@ -11,6 +11,7 @@ import {
   baselineLines,
   claimLines,
   failureText,
+  gateCommand,
   gateLines,
   messageLines,
   moreLines,
@@ -73,6 +74,8 @@ export function createLines(
   /** Told after its cause. */
   let turnout: Turnout = {}
   let isResultTold = false
+  /** No attempt is open: a gate judges what a person has ticked. */
+  let isBetween = false
   /** Nobody reads stdout any more: how it ends is for whoever sees stderr. */
   let isUnread = false
   let ending: Omit<Ending, 'complete' | 'board'> = { begun: false, lasting: [] }
@@ -140,6 +143,7 @@ export function createLines(
         if (event.claim !== undefined) return []
         const text = event.outcome === 'failed' ? failureText(event) : ''
         const first = failures.get(text)
+        if (isBetween) return gateLines(event, sheet, first, gateCommand(event, true))
         if (text !== '') failures.set(text, first ?? event.n)
         return gateLines(event, sheet, first === event.n ? undefined : first)
       }
@@ -184,6 +188,8 @@ export function createLines(
     board = applyBoard(board, event)
     ending = remembered(ending, event)
     if (event.type === 'story.started') story = event
+    if (event.type === 'iteration.started') isBetween = false
+    if (event.type === 'loop.started' || event.type === 'iteration.ended') isBetween = true
     if (event.type === 'checkpoint.saved' && event.n !== undefined) turnout = { ...turnout, saved: event }
     if (event.type === 'attempt.kept') turnout = { hasChanged: event.changed }
     if (event.type === 'checkpoint.reverted') turnout = { ...turnout, reverted: event }

@@ -2,8 +2,7 @@
 import { tookMs } from '../../core/report.ts'
 import type { AttemptReport, RunReport, StoryReport } from '../../core/report.ts'
 import type { Paint } from '../io.ts'
-import { inColourOf, mark, storyMeanings, verdictMeaning, verdictName } from '../vocabulary.ts'
-import type { Meaning } from '../vocabulary.ts'
+import { inColourOf, mark, verdictMeaning, verdictName } from '../vocabulary.ts'
 import { factLines } from './facts.ts'
 import { entryLines } from './layout.ts'
 import type { Entry } from './layout.ts'
@@ -15,7 +14,6 @@ import {
   countsOf,
   costWord,
   filesLines,
-  handMeaning,
   handWord,
   inOrder,
   newReason,
@@ -24,6 +22,7 @@ import {
   stateOf,
   stateWord,
   storyLabel,
+  storyMeaning,
   whenOf,
 } from './report-words.ts'
 import { clip, duration, oneLine, tokenWord, tokenWords } from './text.ts'
@@ -52,7 +51,7 @@ export function reportText(report: RunReport, columns: number, paint: Paint): st
     ...report.stories.flatMap((story) => [
       '',
       ...lines({
-        sign: mark(meaningOf(story), paint),
+        sign: mark(storyMeaning(story), paint),
         text: `${oneLine(storyLabel(story))}${stateWords(story)}${onlyNumber(story) === '' ? '' : byWhom(story.attempts[0])}`,
         style: paint.bold,
         right: story.attempts.length > 0 ? right(story) : '',
@@ -96,13 +95,6 @@ function onlyNumber({ status, attempts, by_hand: hand }: StoryReport): string {
   return status === 'done' && hand === undefined && first?.kept === true && second === undefined
     ? `   ${attemptName(first)}`
     : ''
-}
-
-function meaningOf(story: StoryReport): Meaning {
-  if (story.running !== undefined) return 'working'
-  if (story.by_hand !== undefined) return handMeaning(story.by_hand)
-  const state = stateWord(story)
-  return state === 'failed' ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
 }
 
 /** Whole, nearly: who reads a report has not seen the run. */

@@ -9,6 +9,7 @@ import {
   agentName,
   countsOf as storyCounts,
   stateNow,
+  storyMeanings,
   symbolOf,
   verdictMeaning,
   verdictName,
@@ -339,6 +340,14 @@ export function stateWord({ status, attempts, by_hand: hand, running }: StoryRep
   const last = attempts.at(-1)
   if (status === 'open' && last !== undefined && verdictKind(last.verdict) === 'failed') return 'failed'
   return status || 'no longer planned'
+}
+
+/** How a story stands, for its sign. */
+export function storyMeaning(story: StoryReport): Meaning {
+  if (story.running !== undefined) return 'working'
+  if (story.by_hand !== undefined) return handMeaning(story.by_hand)
+  const state = stateWord(story)
+  return state === 'failed' ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
 }
 
 function lossWord(lost: Spending): string {

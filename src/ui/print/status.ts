@@ -237,7 +237,7 @@ export const waits: Record<NonNullable<StatusReport['waiting_for']>, string> = {
   overloaded: 'the provider, which is overloaded',
   offline: 'the network',
   human: 'you',
-  pause: 'you: it is paused',
+  pause: 'you to resume it',
 }
 
 function lastFacts(report: StatusReport): readonly Fact[] {
@@ -247,8 +247,8 @@ function lastFacts(report: StatusReport): readonly Fact[] {
   if (report.died_at !== undefined) return facts
   if (isHeld(report)) return parkedRows(report.parked)
   const isStopped = last?.verdict === 'interrupted' && ['signal', 'killed'].includes(report.stop_reason ?? '')
-  // What failed before it was done, or merged by hand, is history.
-  const isOver = report.status === 'done'
+  // What failed before it was done, merged or ticked by hand, is history.
+  const isOver = report.status === 'done' || report.stop_reason === 'hand'
   if (last !== undefined && last.reason !== '' && !isStopped && !isOver)
     facts.push(['last try', excerpt(last.reason, 100)])
   const stop = stopOf(report)

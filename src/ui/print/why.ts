@@ -73,9 +73,8 @@ function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly
     const now = plural(open, 'story is', 'stories are')
     return [['what', `every story that it was asked for was complete; ${now} open now`]]
   }
+  if (report.stop_reason === 'hand') return handRows(report, gate)
   if (last === undefined) return [['what', stopped(report)], ...yoursRows(report)]
-  if (report.stop_reason === 'hand')
-    return [['what', stopped(report)], ...(gate === undefined ? [] : gateRows(gate))]
   const failures = failuresInARow(iterations)
   if (failures.length === 0 || report.stop_reason === 'signal')
     return [['what', stopped(report)], ...yoursRows(report)]
@@ -90,6 +89,13 @@ function causeRows(report: StatusReport, gate: FailedGate | undefined): readonly
     ...(gate === undefined ? [['because', how] as const] : gateRows(gate)),
     ...(isSame(failures) ? [['', 'the same failure each time'] as const] : []),
   ]
+}
+
+function handRows(report: StatusReport, gate: FailedGate | undefined): readonly Fact[] {
+  const ids = gate?.by_hand ?? []
+  if (gate === undefined || ids.length === 0) return [['what', stopped(report)]]
+  const whose = ids.length === 1 ? `story ${ids[0] ?? ''} is` : `stories ${ids.join(', ')} are`
+  return [['what', `${oneLine(whose)} ticked by hand, and a gate fails on that`], ...gateRows(gate)]
 }
 
 /** The failing test's own line first, its message below it. */
@@ -156,6 +162,10 @@ function lookSteps(report: StatusReport, failed: FailedGate | undefined): readon
   // Its record is still missing.
   const cut = report.died_at === undefined ? undefined : report.current
   if (cut !== undefined) return [['look', `ralph logs ${String(cut.n)} ${change}`, 'what the agent said']]
+  if (failed?.by_hand !== undefined)
+    return failed.is_silent === true
+      ? []
+      : [['look', `ralph logs ${change} --gate`, 'all that the gate printed']]
   if (report.alive || report.status === 'done' || last === undefined || keepsWork[last.verdict]) return []
   const n = String(last.n)
   const kept = isAside(report, last) ? [[`ralph diff ${n} ${change}`, `what #${n} had changed`]] : []

@@ -1,12 +1,11 @@
 // What the last screens hold, as lines: how it ended and why, what it took, what it changed, and what to type next.
-import { knownTokens, notesOf, stateWord } from '../print/report-words.ts'
+import { knownTokens, notesOf, storyMeaning } from '../print/report-words.ts'
 import { tookMs } from '../../core/report.ts'
 import type { StoryReport } from '../../core/report.ts'
 import { storyName } from '../print/describe.ts'
 import type { Sheet } from '../print/layout.ts'
 import { placeLines, resultLines } from '../print/summary.ts'
 import { duration, oneLine, plural, usd } from '../print/text.ts'
-import { storyMeanings } from '../vocabulary.ts'
 import type { EndingScreen } from './ending.ts'
 import { sign } from './frame.ts'
 import type { Size } from './frame.ts'
@@ -123,8 +122,7 @@ function storyTable(stories: readonly StoryReport[], width: number): readonly Li
   )
   const widths = [0, 1, 2, 3].map((at) => Math.max(0, ...figures.map((row) => (row[at] ?? '').length)))
   return stories.map((story, row) => {
-    const meaning =
-      stateWord(story) === 'failed' ? 'failed' : story.status === '' ? 'open' : storyMeanings[story.status]
+    const meaning = storyMeaning(story)
     const name = harmless(oneLine(storyName(story.story_id, story.title)))
     const right = widths.flatMap((cells, at) =>
       cells === 0 ? [] : (figures[row]?.[at] ?? '').padStart(cells),

@@ -3,6 +3,7 @@ import { keepsWork } from '../../core/report.ts'
 import { epochMs } from '../../core/stamp.ts'
 import { selectedStories } from '../../core/state.ts'
 import type { LoopState } from '../../core/state.ts'
+import { provenStories, refusedByGate } from '../../core/story.ts'
 import type { LoopEvent, StorySummary } from '../../core/event.ts'
 import type { AttemptNow, GateOutput } from '../app.ts'
 import { emptyBoard } from '../print/board.ts'
@@ -92,7 +93,7 @@ export function lookedAt({ storyId, state }: Pick<LoopScreen, 'storyId' | 'state
 }
 
 export function storiesOf({ state }: Pick<LoopScreen, 'state'>): readonly StorySummary[] {
-  return state === undefined ? [] : selectedStories(state)
+  return state === undefined ? [] : provenStories({ ...state, stories: selectedStories(state) })
 }
 
 export function attemptsOf(screen: Pick<LoopScreen, 'feed' | 'storyId' | 'state'>): readonly Attempt[] {
@@ -119,6 +120,7 @@ export function meaningOf(
   story: Pick<StorySummary, 'id' | 'status'>,
   { state, life }: Pick<LoopScreen, 'state' | 'life'>,
 ): Meaning {
+  if (state !== undefined && refusedByGate(state).includes(story.id)) return 'failed'
   if (story.status !== 'open') return storyMeanings[story.status]
   const isAtIt = life === 'running' && state?.outcome === undefined
   if (isAtIt && story.id === (state?.current?.storyId ?? state?.storyId))

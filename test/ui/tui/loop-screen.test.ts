@@ -6,6 +6,8 @@ import { textOf } from '../../../src/ui/tui/spans.ts'
 import { view } from '../../../src/ui/tui/view-model.ts'
 import type { Input } from '../../../src/ui/tui/inputs.ts'
 import { initialState } from '../../../src/core/state.ts'
+import { outcome } from '../../../src/core/outcome.ts'
+import { meaningOf, storiesOf } from '../../../src/ui/tui/loop-model.ts'
 import { halfWay, Player, playing, startMs, toldOf, whole } from './played.ts'
 import type { At } from './played.ts'
 
@@ -995,4 +997,13 @@ describe('the end', () => {
     player.asked()
     expect(player.type('q').asked()).toMatchObject([{ do: 'quit', exitCode: 1 }])
   })
+})
+
+test('U1: a story that was ticked by hand while its gate is red has no tick on the screens, and is not counted', () => {
+  const stories = ['1', '2'].map(
+    (id) => ({ id, title: '', status: 'done', tasks_done: 1, tasks_total: 1 }) as const,
+  )
+  const state = { ...initialState(change), stories, byHand: ['2'], outcome: outcome('hand', '', '') }
+  expect(stories.map((story) => meaningOf(story, { state, life: 'ended' }))).toEqual(['done', 'failed'])
+  expect(storiesOf({ state }).map(({ status }) => status)).toEqual(['done', 'open'])
 })

@@ -30,7 +30,7 @@ export async function adoptedWords(
   ]
   const done = what.join(' and ') || 'the work tree was changed'
   return byHand
-    ? `story ${storyId} was ticked by hand, and ${done}: that is saved, and the gates judge it`
+    ? `${storyId.includes(', ') ? `stories ${storyId} were` : `story ${storyId} was`} ticked by hand, and ${done}: that is saved, and the gates judge it`
     : `before story ${storyId} ${done}, not by the loop: that is saved with this story`
 }
 
